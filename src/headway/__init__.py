@@ -1,0 +1,1 @@
+"""Headway makes AI agents predictably fast."""

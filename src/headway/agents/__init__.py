@@ -1,0 +1,1 @@
+"""Reference agents: ordinary programs that know only a base URL."""

@@ -1,0 +1,1 @@
+"""Faces: command line, dashboard, reports. Parse, one library call, print."""

@@ -1,0 +1,45 @@
+"""The error tree: each says what failed, the value, the limit and what to do next."""
+
+
+class HeadwayError(Exception):
+    """Root of every error that Headway raises on purpose.
+
+    Args:
+        what: what failed, with the value and the limit that it broke.
+        fix: what the reader can do about it; printed after the message.
+    """
+
+    def __init__(self, what: str, *, fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        """The message, then the way out."""
+        return f"{self.what} {self.fix}".rstrip()
+
+
+class BadInputError(HeadwayError):
+    """The caller's input cannot be used: a request, a file, an option."""
+
+
+class UpstreamError(HeadwayError):
+    """An engine or provider behind Headway failed or broke the protocol."""
+
+
+class EngineError(HeadwayError):
+    """An engine that Headway itself starts could not be started or kept alive."""
+
+
+class NotFoundError(HeadwayError):
+    """What was asked for by name is not there: a task, a model, a file."""
+
+
+class MissingExtraError(HeadwayError):
+    """A feature needs an optional package that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs packages that are not installed.",
+            fix=f"Install them with: pip install 'headway[{extra}]'",
+        )

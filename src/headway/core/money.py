@@ -1,0 +1,41 @@
+"""Money as integers: micro-USD, so that sums and limits are exact."""
+
+from typing import NewType
+
+from msgspec import Struct
+
+from headway.core.usage import Usage
+
+MicroUsd = NewType("MicroUsd", int)
+"""One millionth of a US dollar."""
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """Price of one model in micro-USD per million tokens (so 0.15 USD/Mtok is 150_000)."""
+
+    input: int
+    output: int
+    cache_read: int | None = None
+    """``None``: cached tokens cost as much as any other input."""
+    cache_write: int | None = None
+
+
+def cost(usage: Usage, price: Price) -> MicroUsd | None:
+    """Cost of a call, rounded up to a whole micro-USD; ``None`` when a token count it needs is unknown.
+
+    Cached tokens are part of ``input_tokens`` (see `Usage`), so each token is charged once: at the cache's price
+    where there is one, else at the input's. An unknown ``cache_read`` leaves the cost unknown where the price
+    differs for cached tokens.
+    """
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    plain, total = usage.input_tokens, 0
+    for count, special in ((usage.cache_read, price.cache_read), (usage.cache_write, price.cache_write)):
+        if special is None or special == price.input:
+            continue
+        if count is None:
+            return None
+        plain -= count
+        total += count * special
+    total += plain * price.input + usage.output_tokens * price.output
+    return MicroUsd(-(-total // 1_000_000))

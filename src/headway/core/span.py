@@ -1,0 +1,126 @@
+"""The one record: a timed piece of a task, whatever world it was measured in."""
+
+from typing import NewType
+
+from msgspec import Struct, field
+
+from headway.core.money import MicroUsd
+from headway.core.task import Identity, SessionId, SpanId, TaskId
+from headway.core.usage import EngineTimings, Usage
+
+ErrorType = NewType("ErrorType", str)
+"""A short stable word for what went wrong, e.g. ``upstream_closed`` (OTel ``error.type``)."""
+
+
+class Itl(Struct, frozen=True, kw_only=True):
+    """Summary of the gaps between a stream's chunks, in seconds. One chunk is not always one token."""
+
+    count: int
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+
+class Candidate(Struct, frozen=True):
+    """One option that a policy weighed; the lowest score wins."""
+
+    name: str
+    score: float
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """Why a decision was made."""
+
+    policy: str
+    winner: str
+    reason: str
+    candidates: tuple[Candidate, ...] = ()
+
+
+class ToolCallRef(Struct, frozen=True):
+    """A tool call as a response issued it."""
+
+    id: str
+    name: str
+
+
+class ModelCall(Struct, frozen=True, kw_only=True, tag="call"):
+    """One request to a model. All times are epoch seconds on the recorder's clock; ``None`` is unknown.
+
+    The marks are in order: span.start <= sent <= first_token <= last_token <= span.end.
+    """
+
+    model: str
+    provider: str | None = None
+    replica: str | None = None
+    stream: bool | None = None
+    queued: float | None = None
+    """Seconds spent waiting in Headway's own queue, a part of [span.start, sent]."""
+    sent: float | None = None
+    """When the request was handed to the engine."""
+    first_token: float | None = None
+    """When the first non-empty content, reasoning or tool delta arrived; unknown where nothing was streamed."""
+    first_visible: float | None = None
+    """When the first text that a user can see (content, not reasoning, not tool arguments) arrived."""
+    last_token: float | None = None
+    itl: Itl | None = None
+    usage: Usage = field(default_factory=Usage)
+    engine: EngineTimings | None = None
+    finish_reason: str | None = None
+    attempts: int | None = None
+    """How often it was sent; ``None``: hidden retries are possible."""
+    tool_calls: tuple[ToolCallRef, ...] = ()
+    cost: MicroUsd | None = None
+    identity: Identity | None = None
+    route: Receipt | None = None
+
+
+class ToolUse(Struct, frozen=True, kw_only=True, tag="tool"):
+    """A tool at work."""
+
+    name: str
+    call_id: str | None = None
+    issued_by: SpanId | None = None
+    """The model call whose response asked for it."""
+    inferred: bool = False
+    """True: not timed at the tool, but taken as the gap between response and next request."""
+    failed: bool | None = None
+
+
+class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval"):
+    """A look-up in a corpus: search, embedding of a query, reranking."""
+
+    source: str | None = None
+    results: int | None = None
+
+
+class Step(Struct, frozen=True, kw_only=True, tag="step"):
+    """A piece of the agent's own structure: a task, an agent, a stage, a wrapper."""
+
+    agent: str | None = None
+
+
+class HumanWait(Struct, frozen=True, tag="human"):
+    """A person was waited for; never latency."""
+
+
+Work = ModelCall | ToolUse | Retrieval | Step | HumanWait
+"""What a span did: a closed union; match on it and end with ``assert_never``."""
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """A timed record. ``end`` is ``None`` while, or if for ever, unfinished."""
+
+    task: TaskId
+    id: SpanId
+    parent: SpanId | None
+    name: str
+    """OTel GenAI span name: ``chat {model}``, ``execute_tool {tool}``, ``invoke_agent {agent}``."""
+    start: float
+    end: float | None
+    work: Work
+    session: SessionId | None = None
+    error: ErrorType | None = None
+    text: tuple[str, str] | None = None
+    """Prompt and answer, only where the operator asked for them to be kept."""

@@ -1,0 +1,1 @@
+"""The live world: one front door between agents and engines."""

@@ -1,0 +1,1 @@
+"""Understand: from spans to an anatomy, a critical path and levers."""

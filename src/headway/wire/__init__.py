@@ -1,0 +1,1 @@
+"""Wire formats to core types and back; bytes in, values out, no I/O."""
