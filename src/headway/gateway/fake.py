@@ -253,6 +253,7 @@ class _Connection(asyncio.Protocol):
 
     async def _answer(self, reply: Reply, request: dict[str, Any]) -> None:
         self._engine.active += 1
+        self._engine.changed()
         try:
             if reply.gate is not None:
                 await reply.gate.wait()
