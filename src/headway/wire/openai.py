@@ -1,0 +1,223 @@
+"""The OpenAI chat-completions wire: requests, whole answers and errors. Bytes in, values out.
+
+Only what Headway acts on is decoded; everything else stays in the bytes, which are passed on as they came.
+"""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from headway.core.errors import BadInputError, UpstreamError
+from headway.core.usage import EngineTimings, Usage
+
+
+class ChatRequest(Struct, frozen=True, kw_only=True):
+    """What Headway reads of a request; ``messages`` and ``tools`` stay JSON text."""
+
+    model: str
+    messages: Raw
+    stream: bool | None = None
+    tools: Raw | None = None
+    prompt_cache_key: str | None = None
+    metadata: Raw | None = None
+
+    @property
+    def session(self) -> str | None:
+        """The session that the body names: ``prompt_cache_key``, else ``metadata.session_id``."""
+        if self.prompt_cache_key or self.metadata is None:
+            return self.prompt_cache_key or None
+        try:
+            return msgspec.json.decode(self.metadata, type=_Metadata).session_id or None
+        except msgspec.DecodeError:
+            return None
+
+
+class ToolCall(Struct, frozen=True):
+    """A tool call as the answer spelled it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What Headway reads of an answer: its first choice and what it cost."""
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage = msgspec.field(default_factory=Usage)
+    engine: EngineTimings | None = None
+    model: str | None = None
+
+
+class _Metadata(Struct):
+    session_id: str | None = None
+
+
+class _PromptDetails(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _CompletionDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class WireUsage(Struct):
+    """``usage`` as engines and providers send it."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+
+
+class WireTimings(Struct):
+    """``timings`` as llama.cpp sends it."""
+
+    prompt_n: int
+    prompt_ms: float
+    predicted_n: int
+    predicted_ms: float
+    cache_n: int | None = None
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class WireToolCall(Struct):
+    """A tool call of a message, or the piece of one that a stream's delta carries."""
+
+    index: int = 0
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Message(Struct):
+    content: str | None = None
+    tool_calls: list[WireToolCall] | None = None
+
+
+class _Choice(Struct):
+    message: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Completion(Struct):
+    choices: list[_Choice] | None = None
+    usage: WireUsage | None = None
+    timings: WireTimings | None = None
+    model: str | None = None
+
+
+_request_decoder: Final = msgspec.json.Decoder(ChatRequest)
+_completion_decoder: Final = msgspec.json.Decoder(_Completion)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def decode_request(body: bytes) -> ChatRequest:
+    """Read a chat-completions request.
+
+    Raises:
+        BadInputError: the body is not JSON, or a field that Headway needs is missing or of the wrong type.
+    """
+    try:
+        request = _request_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise BadInputError(
+            f"The request body has a field of the wrong type: {error}.",
+            fix="Send a chat-completions object with `model` (string) and `messages` (array).",
+        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(
+            f"The request body of {len(body)} bytes is not valid JSON: {error}.", fix="Send one JSON object."
+        ) from error
+    if bytes(request.messages)[:1] != b"[":
+        raise BadInputError(
+            "The request body has a field of the wrong type: Expected `array` - at `$.messages`.",
+            fix="Send `messages` as an array of objects with `role` and `content`.",
+        )
+    return request
+
+
+def decode_answer(body: bytes) -> Answer:
+    """Read a whole (non-streamed) chat completion. JSON of another shape is an answer of which nothing is known.
+
+    Raises:
+        UpstreamError: the body is not JSON.
+    """
+    try:
+        completion = _completion_decoder.decode(body)
+    except msgspec.ValidationError:
+        return Answer()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UpstreamError(
+            f"The engine's answer of {len(body)} bytes is not valid JSON: {error}.",
+            fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",
+        ) from error
+    choice = completion.choices[0] if completion.choices else _Choice()
+    message = choice.message or _Message()
+    return Answer(
+        content=message.content or "",
+        tool_calls=tuple(_tool_call(call) for call in message.tool_calls or ()),
+        finish_reason=choice.finish_reason,
+        usage=read_usage(completion.usage, completion.timings),
+        engine=read_timings(completion.timings),
+        model=completion.model,
+    )
+
+
+def _tool_call(call: WireToolCall) -> ToolCall:
+    function = call.function or _Function()
+    return ToolCall(call.id or "", function.name or "", function.arguments or "")
+
+
+def read_usage(usage: WireUsage | None, timings: WireTimings | None) -> Usage:
+    """Token counts; where the engine sent none, those that llama.cpp's timings imply. Never guessed."""
+    if usage is not None:
+        prompt = usage.prompt_tokens_details or _PromptDetails()
+        completion = usage.completion_tokens_details or _CompletionDetails()
+        return Usage(
+            input_tokens=usage.prompt_tokens,
+            output_tokens=usage.completion_tokens,
+            cache_read=prompt.cached_tokens,
+            cache_write=prompt.cache_write_tokens,
+            reasoning=completion.reasoning_tokens,
+        )
+    if timings is None:
+        return Usage()
+    cached = timings.cache_n
+    return Usage(
+        input_tokens=None if cached is None else cached + timings.prompt_n,
+        output_tokens=timings.predicted_n,
+        cache_read=cached,
+    )
+
+
+def read_timings(timings: WireTimings | None) -> EngineTimings | None:
+    """llama.cpp's timings in seconds."""
+    if timings is None:
+        return None
+    return EngineTimings(
+        prefill_tokens=timings.prompt_n,
+        prefill_seconds=timings.prompt_ms / 1000,
+        decode_tokens=timings.predicted_n,
+        decode_seconds=timings.predicted_ms / 1000,
+        cached_tokens=timings.cache_n,
+    )
+
+
+def error_body(
+    message: str,
+    *,
+    type: str,  # noqa: A002 - the wire's own name
+    code: str | None = None,
+    param: str | None = None,
+) -> bytes:
+    """An error as OpenAI's API shapes it, so that every client library raises it as its own."""
+    error: dict[str, Any] = {"message": message, "type": type, "param": param, "code": code}
+    return _encoder.encode({"error": error})

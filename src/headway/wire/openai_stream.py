@@ -1,0 +1,191 @@
+"""A streamed chat completion: what it said, and when its tokens came."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from headway.core.errors import UpstreamError
+from headway.core.span import Itl
+from headway.wire.gaps import Gaps
+from headway.wire.openai import (
+    Answer,
+    ToolCall,
+    WireTimings,
+    WireToolCall,
+    WireUsage,
+    read_timings,
+    read_usage,
+)
+
+DONE: Final = b"[DONE]"
+
+
+class _Delta(Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[WireToolCall] | None = None
+
+
+class _Choice(Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    usage: WireUsage | None = None
+    timings: WireTimings | None = None
+    model: str | None = None
+    error: Raw | None = None
+
+
+class _OpenToolCall:
+    """A tool call whose arguments are still arriving."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self, call_id: str) -> None:
+        self.id = call_id
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+_decoder: Final = msgspec.json.Decoder(_Chunk)
+
+
+class AnswerStream:
+    """Follows the events of one answer; times are the caller's, in epoch seconds.
+
+    Args:
+        max_text: characters of content and of tool arguments that are kept; what is beyond is only timed.
+    """
+
+    __slots__ = (
+        "_content",
+        "_finish_reason",
+        "_gaps",
+        "_model",
+        "_room",
+        "_timings",
+        "_tool_at",
+        "_tools",
+        "_usage",
+        "done",
+        "failed",
+        "first_token",
+        "first_visible",
+        "last_token",
+    )
+
+    def __init__(self, max_text: int = 64 * 1024 * 1024) -> None:
+        self.done = False
+        """``[DONE]`` was seen."""
+        self.failed = False
+        """The engine reported an error as an event."""
+        self.first_token: float | None = None
+        """When the first content, reasoning or tool delta came."""
+        self.first_visible: float | None = None
+        """When the first content came."""
+        self.last_token: float | None = None
+        self._room = max_text
+        self._content: list[str] = []
+        self._tools: list[_OpenToolCall] = []
+        self._tool_at: dict[int, _OpenToolCall] = {}
+        self._gaps = Gaps()
+        self._finish_reason: str | None = None
+        self._model: str | None = None
+        self._usage: WireUsage | None = None
+        self._timings: WireTimings | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the answer came to its end: ``[DONE]``, or at least a reason to have stopped."""
+        return self.done or self._finish_reason is not None
+
+    def feed(self, event_data: bytes, now: float) -> None:
+        """One event. JSON of another shape teaches nothing and is no error.
+
+        Raises:
+            UpstreamError: the data is neither JSON nor ``[DONE]``.
+        """
+        if event_data == DONE:
+            self.done = True
+            return
+        try:
+            chunk = _decoder.decode(event_data)
+        except msgspec.ValidationError:
+            return
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UpstreamError(
+                f"The engine sent an event of {len(event_data)} bytes that is not valid JSON: {error}.",
+                fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",
+            ) from error
+        for choice in chunk.choices or ():
+            self._choice(choice, now)
+        if self._model is None:
+            self._model = chunk.model
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        if chunk.timings is not None:
+            self._timings = chunk.timings
+        if chunk.error is not None:
+            self.failed = True
+
+    def itl(self) -> Itl | None:
+        """Summary of the gaps between token events."""
+        return self._gaps.summary()
+
+    def answer(self) -> Answer:
+        """What the stream has said so far."""
+        return Answer(
+            content="".join(self._content),
+            tool_calls=tuple(ToolCall(tool.id, tool.name, "".join(tool.arguments)) for tool in self._tools),
+            finish_reason=self._finish_reason,
+            usage=read_usage(self._usage, self._timings),
+            engine=read_timings(self._timings),
+            model=self._model,
+        )
+
+    def _choice(self, choice: _Choice, now: float) -> None:
+        delta = choice.delta
+        if delta is not None and (delta.content or delta.reasoning_content or delta.reasoning or delta.tool_calls):
+            last = self.last_token
+            if last is None:
+                self.first_token = now
+            else:
+                self._gaps.add(now - last)
+            self.last_token = now
+            if delta.content and self.first_visible is None:
+                self.first_visible = now
+            if choice.index == 0:
+                self._keep(delta)
+        if choice.finish_reason is not None and choice.index == 0:
+            self._finish_reason = choice.finish_reason
+
+    def _keep(self, delta: _Delta) -> None:
+        """The text of the first choice: what a client without ``n`` would read."""
+        content = delta.content
+        if content and self._room >= len(content):
+            self._room -= len(content)
+            self._content.append(content)
+        for piece in delta.tool_calls or ():
+            self._tool_piece(piece)
+
+    def _tool_piece(self, piece: WireToolCall) -> None:
+        tool = self._tool_at.get(piece.index)
+        if tool is None or (piece.id and tool.id and piece.id != tool.id):  # some engines number every call 0
+            tool = self._tool_at[piece.index] = _OpenToolCall(piece.id or "")
+            self._tools.append(tool)
+        if piece.id:
+            tool.id = piece.id
+        if piece.function is None:
+            return
+        if piece.function.name:
+            tool.name = piece.function.name
+        arguments = piece.function.arguments
+        if arguments and self._room >= len(arguments):
+            self._room -= len(arguments)
+            tool.arguments.append(arguments)
