@@ -109,8 +109,6 @@ def test_a_call_goes_only_where_it_can_be_answered_and_only_to_the_least_loaded(
             for one in view.loads
             if one.healthy and one.replica.id not in excluded
             if not one.replica.models or model in one.replica.models
-            and one.replica.id not in excluded
-            and (not one.replica.models or model in one.replica.models)
         }
         decision = policy.decide(call(model, *excluded), view, 0.0)
         if decision.replica is None:
