@@ -19,13 +19,13 @@ from headway.gateway.fake_reply import (
     CREATED,
     Fault,
     Reply,
-    ToolCall,
     broken_body,
     broken_events,
     echo,
-    error_body,
+    failure,
     head,
 )
+from headway.wire.openai import ToolCall
 
 __all__ = ["FakeEngine", "Fault", "Reply", "ToolCall", "echo"]
 
@@ -175,7 +175,7 @@ class FakeEngine:
             case "/metrics":
                 return 200, "text/plain; version=0.0.4", f"fake_requests_total {len(self.requests)}\n".encode()
             case _:
-                return 404, "application/json", error_body(f"no such path: {path}")
+                return 404, "application/json", failure(f"no such path: {path}")
 
 
 class _Connection(asyncio.Protocol):
@@ -206,7 +206,7 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self._transport.write(head(400, {"connection": "close"}, "application/json") + error_body(str(error)))
+            self._transport.write(head(400, {"connection": "close"}, "application/json") + failure(str(error)))
             self._transport.close()
 
     def pause_writing(self) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.usage import EngineTimings, Usage
+from headway.wire.openai import ToolCall, error_body
 
 CREATED = 1_700_000_000
 DONE = b"data: [DONE]\n\n"
@@ -31,14 +32,6 @@ Fault = Literal[
     "close_after_answer",  # a complete answer; then the kept-alive connection dies unannounced
     "framed_by_close",  # legal and rare: neither a length nor chunks, the body ends where the connection does
 ]
-
-
-class ToolCall(Struct, frozen=True):
-    """A tool call to answer with."""
-
-    id: str
-    name: str
-    arguments: str = "{}"
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -90,10 +83,10 @@ def head(status: int, headers: Mapping[str, str], kind: str) -> bytes:
     return f"HTTP/1.1 {status} {_REASONS.get(status, 'Error')}\r\ncontent-type: {kind}\r\n{lines}\r\n".encode()
 
 
-def error_body(message: str, status: int = 400) -> bytes:
+def failure(message: str, status: int = 400) -> bytes:
     """An error as the OpenAI API shapes it."""
     kind = "invalid_request_error" if status < 500 else "server_error"  # noqa: PLR2004 - HTTP's border
-    return msgspec.json.encode({"error": {"message": message, "type": kind, "param": None, "code": None}})
+    return error_body(message, type=kind)
 
 
 def _usage(reply: Reply, request: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +158,7 @@ def broken_events(reply: Reply, request: dict[str, Any]) -> Iterator[tuple[float
         case "oversize_event":
             before.append((0.0, b'data: {"pad": "' + b"x" * reply.oversize + b'"}\n\n'))
         case "error_event":
-            after = [(0.0, b"data: " + error_body(reply.error, 500) + b"\n\n")]
+            after = [(0.0, b"data: " + failure(reply.error, 500) + b"\n\n")]
         case "drop_done":
             after = after[:-1]
         case _:
@@ -176,7 +169,7 @@ def broken_events(reply: Reply, request: dict[str, Any]) -> Iterator[tuple[float
 def broken_body(reply: Reply, request: dict[str, Any]) -> tuple[str, int, bytes]:
     """Content type, promised length and bytes of an answer that is not streamed, with the reply's fault worked in."""
     ok = reply.status == 200  # noqa: PLR2004 - OK
-    body = completion(reply, request) if ok else error_body(reply.error, reply.status)
+    body = completion(reply, request) if ok else failure(reply.error, reply.status)
     kind, length = "application/json", None
     match reply.fault:
         case "malformed_json" | "malformed_sse":

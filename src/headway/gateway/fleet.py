@@ -1,0 +1,146 @@
+"""The live fleet: which replicas there are, how they fare and how many calls each has in flight."""
+
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from headway.core.errors import NotFoundError
+from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
+
+
+class ReplicaHealth(Struct, frozen=True, kw_only=True):
+    """One replica as ``/health`` and the dashboard show it."""
+
+    id: ReplicaId
+    url: str
+    models: tuple[str, ...]
+    healthy: bool
+    reason: str
+    """Why it is thought healthy or not."""
+    in_flight: int
+
+
+class _State(Struct, kw_only=True):
+    load: ReplicaLoad
+    reason: str
+
+
+class LiveFleet:
+    """Replicas by id, with their health and load; used from one event loop only.
+
+    Args:
+        replicas: those to begin with; they count as healthy until something says otherwise.
+        on_change: told of each replica whose health turned: id, healthy, why.
+    """
+
+    def __init__(
+        self, replicas: Iterable[Replica] = (), *, on_change: Callable[[ReplicaId, bool, str], None] | None = None
+    ) -> None:
+        self._states: dict[ReplicaId, _State] = {}
+        self._leaving: dict[ReplicaId, int] = {}
+        self._view: FleetView | None = None
+        self._on_change = on_change
+        for replica in replicas:
+            self.put(replica)
+
+    def view(self) -> FleetView:
+        """What a policy decides on; built anew only after a change."""
+        if self._view is None:
+            self._view = FleetView(tuple([state.load for state in self._states.values()]))
+        return self._view
+
+    def put(self, replica: Replica, *, healthy: bool = True, reason: str = "not probed yet") -> None:
+        """Add a replica, or replace the one of the same id: calls in flight stay counted."""
+        old = self._states.get(replica.id)
+        in_flight = self._leaving.pop(replica.id, 0) if old is None else old.load.in_flight
+        load = ReplicaLoad(replica=replica, healthy=healthy, in_flight=in_flight)
+        self._states[replica.id] = _State(load=load, reason=reason)
+        self._view = None
+
+    def remove(self, replica: ReplicaId) -> None:
+        """Take a replica out; its calls in flight may still end.
+
+        Raises:
+            NotFoundError: there is no such replica.
+        """
+        in_flight = self._state(replica).load.in_flight
+        del self._states[replica]
+        if in_flight:
+            self._leaving[replica] = in_flight
+        self._view = None
+
+    def started(self, replica: ReplicaId) -> None:
+        """A call was sent to ``replica``; each needs exactly one `finished`.
+
+        Raises:
+            NotFoundError: there is no such replica.
+        """
+        self._count(self._state(replica), 1)
+
+    def finished(self, replica: ReplicaId) -> None:
+        """A call to ``replica`` ended, well or not.
+
+        Raises:
+            ValueError: there was none in flight: a call was ended twice.
+        """
+        state = self._states.get(replica)
+        if state is not None and state.load.in_flight:
+            self._count(state, -1)
+        elif left := self._leaving.pop(replica, 0):
+            if left > 1:
+                self._leaving[replica] = left - 1
+        else:
+            msg = f"finished({replica!r}): the replica has no call in flight"
+            raise ValueError(msg)
+
+    def mark(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
+        """Say how ``replica`` fares, and why; a replica that left already is passed over."""
+        state = self._states.get(replica)
+        if state is None:
+            return
+        turned = state.load.healthy != healthy
+        state.reason = reason
+        if turned:
+            load = state.load
+            state.load = ReplicaLoad(replica=load.replica, healthy=healthy, in_flight=load.in_flight)
+            self._view = None
+            if self._on_change is not None:
+                self._on_change(replica, healthy, reason)
+
+    def get(self, replica: ReplicaId) -> Replica:
+        """The replica of this id.
+
+        Raises:
+            NotFoundError: there is no such replica.
+        """
+        return self._state(replica).load.replica
+
+    def models(self) -> tuple[str, ...]:
+        """Every model name that a replica declares, each once, in the fleet's order."""
+        return tuple(dict.fromkeys(name for load in self.view().loads for name in load.replica.models))
+
+    def health(self) -> tuple[ReplicaHealth, ...]:
+        """All replicas as a person wants to see them."""
+        return tuple(
+            ReplicaHealth(
+                id=state.load.replica.id,
+                url=state.load.replica.url,
+                models=state.load.replica.models,
+                healthy=state.load.healthy,
+                reason=state.reason,
+                in_flight=state.load.in_flight,
+            )
+            for state in self._states.values()
+        )
+
+    def _state(self, replica: ReplicaId) -> _State:
+        try:
+            return self._states[replica]
+        except KeyError:
+            known = ", ".join(self._states) or "none"
+            raise NotFoundError(f"There is no replica {replica!r}.", fix=f"The fleet has: {known}.") from None
+
+    def _count(self, state: _State, change: int) -> None:
+        load = state.load
+        state.load = ReplicaLoad(replica=load.replica, healthy=load.healthy, in_flight=load.in_flight + change)
+        self._view = None

@@ -1,0 +1,127 @@
+"""The live fleet counts calls exactly, and shows policies what is true now."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.core.errors import NotFoundError
+from headway.core.fleet import Replica, ReplicaId
+from headway.gateway.fleet import LiveFleet
+
+A, B = ReplicaId("a"), ReplicaId("b")
+
+
+def replica(name: str, *models: str) -> Replica:
+    return Replica(id=ReplicaId(name), url=f"http://127.0.0.1:1/{name}/v1", models=models)
+
+
+def in_flight(fleet: LiveFleet) -> dict[str, int]:
+    return {load.replica.id: load.in_flight for load in fleet.view().loads}
+
+
+def test_calls_in_flight_are_counted_per_replica() -> None:
+    fleet = LiveFleet([replica("a"), replica("b")])
+    fleet.started(A)
+    fleet.started(A)
+    fleet.started(B)
+    fleet.finished(A)
+    assert in_flight(fleet) == {"a": 1, "b": 1}
+
+
+def test_the_view_is_built_anew_only_after_a_change() -> None:
+    fleet = LiveFleet([replica("a")])
+    before = fleet.view()
+    fleet.mark(A, healthy=True, reason="answers")
+    assert fleet.view() is before
+    fleet.started(A)
+    assert fleet.view() is not before
+    assert before.loads[0].in_flight == 0
+
+
+def test_a_call_cannot_end_twice() -> None:
+    fleet = LiveFleet([replica("a")])
+    fleet.started(A)
+    fleet.finished(A)
+    with pytest.raises(ValueError, match="no call in flight"):
+        fleet.finished(A)
+    assert in_flight(fleet) == {"a": 0}
+
+
+def test_a_replica_that_leaves_or_is_replaced_keeps_its_calls() -> None:
+    fleet = LiveFleet([replica("a"), replica("b")])
+    fleet.started(A)
+    fleet.started(A)
+    fleet.remove(A)
+    assert in_flight(fleet) == {"b": 0}
+    fleet.finished(A)
+    fleet.put(replica("a", "m"))
+    assert in_flight(fleet) == {"b": 0, "a": 1}
+    fleet.put(replica("a", "n"))
+    fleet.finished(A)
+    assert in_flight(fleet) == {"b": 0, "a": 0}
+    fleet.started(B)
+    fleet.remove(B)
+    fleet.finished(B)
+    with pytest.raises(ValueError, match="no call in flight"):
+        fleet.finished(B)
+
+
+def test_health_turns_are_told_once_with_their_reason() -> None:
+    turns: list[tuple[str, bool, str]] = []
+    fleet = LiveFleet([replica("a")], on_change=lambda who, healthy, why: turns.append((who, healthy, why)))
+    fleet.mark(A, healthy=False, reason="refused the connection")
+    fleet.mark(A, healthy=False, reason="still refuses")
+    assert not fleet.view().loads[0].healthy
+    assert fleet.health()[0].reason == "still refuses"
+    fleet.mark(A, healthy=True, reason="answers")
+    fleet.mark(ReplicaId("gone"), healthy=True, reason="passed over")
+    assert turns == [("a", False, "refused the connection"), ("a", True, "answers")]
+    assert fleet.view().loads[0].healthy
+
+
+def test_models_and_look_ups() -> None:
+    fleet = LiveFleet([replica("a", "m", "n"), replica("b", "n", "o"), replica("c")])
+    assert fleet.models() == ("m", "n", "o")
+    assert fleet.get(B).models == ("n", "o")
+    fleet.put(replica("starting"), healthy=False, reason="loads its model")
+    assert [(one.id, one.healthy, one.reason, one.in_flight) for one in fleet.health()][-1] == (
+        "starting",
+        False,
+        "loads its model",
+        0,
+    )
+    for use in (fleet.get, fleet.started, fleet.remove):
+        with pytest.raises(NotFoundError, match=r"no replica 'x'.*a, b, c, starting"):
+            use(ReplicaId("x"))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["start", "finish", "remove", "put", "ill", "well"]), st.sampled_from("ab"))))
+def test_counts_never_go_negative_and_never_leak(steps: list[tuple[str, str]]) -> None:
+    fleet = LiveFleet()
+    open_calls = {"a": 0, "b": 0}
+    there: set[str] = set()
+    for step, name in steps:
+        one = ReplicaId(name)
+        match step:
+            case "start" if name in there:
+                fleet.started(one)
+                open_calls[name] += 1
+            case "finish" if open_calls[name]:
+                fleet.finished(one)
+                open_calls[name] -= 1
+            case "finish":
+                with pytest.raises(ValueError, match="no call"):
+                    fleet.finished(one)
+            case "remove" if name in there:
+                fleet.remove(one)
+                there.discard(name)
+            case "put":
+                fleet.put(replica(name))
+                there.add(name)
+            case _:
+                fleet.mark(one, healthy=step == "well", reason=step)
+        assert in_flight(fleet) == {name: open_calls[name] for name in there}
+    for name, count in open_calls.items():
+        for _ in range(count):
+            fleet.finished(ReplicaId(name))
+    assert set(in_flight(fleet).values()) <= {0}
