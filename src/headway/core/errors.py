@@ -35,6 +35,10 @@ class NotFoundError(HeadwayError):
     """What was asked for by name is not there: a task, a model, a file."""
 
 
+class StoreError(HeadwayError):
+    """The store of spans cannot be read or written now: a full disk, another's lock, a missing right."""
+
+
 class MissingExtraError(HeadwayError):
     """A feature needs an optional package that is not installed."""
 
