@@ -1,0 +1,1 @@
+"""What the gateway's benchmark is made of: a mock engine and a load generator in C, the traffic, pinned processes."""

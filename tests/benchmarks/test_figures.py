@@ -1,0 +1,59 @@
+import pytest
+
+from rig.figures import Spread, added, figure, table
+from rig.rounds import Round
+
+
+def one(server: str, cpu_us: float = 1.0, p99_us: float = 1.0) -> Round:
+    return Round(
+        server=server,
+        connections=16,
+        answers=10,
+        seconds=1.0,
+        p50_us=1.0,
+        p99_us=p99_us,
+        first_p50_us=1.0,
+        first_p99_us=1.0,
+        cpu_us=cpu_us,
+        load_share=0.1,
+    )
+
+
+def test_a_figure_is_the_median_of_its_rounds_with_their_range() -> None:
+    rounds = [one("headway", cpu_us=cpu) for cpu in (50.0, 70.0, 40.0)] + [one("direct", cpu_us=1.0)]
+
+    assert figure("CPU", "µs", rounds, lambda r: r.cpu_us).values == {"headway": Spread(50.0, 40.0, 70.0)}
+
+
+def test_added_latency_is_taken_within_each_round() -> None:
+    # Direct drifts from 1 to 9 ms; the server stays 2, 3 and 1 ms above it, and so does the median: 2.
+    rounds = [one("direct", p99_us=t) for t in (1_000, 5_000, 9_000)]
+    rounds += [one("headway", p99_us=t) for t in (3_000, 8_000, 10_000)]
+
+    assert added("p99", "ms", rounds, lambda r: r.p99_us / 1000).values == {"headway": Spread(2.0, 1.0, 3.0)}
+
+
+def test_a_server_that_missed_a_round_is_not_compared() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        added("p99", "ms", [one("direct"), one("direct"), one("headway")], lambda r: r.p99_us)
+
+
+def test_the_table_says_ratio_and_verdict() -> None:
+    rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0), one("nginx", cpu_us=20.0)]
+    over = figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=55)
+    passed = figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=60)
+
+    text = table([over, passed])
+
+    assert "2.00x" in text
+    assert "3.00x" in text
+    assert "≤55 over" in text
+    assert "≤60 PASS" in text
+
+
+def test_the_table_leaves_nginx_empty_where_there_is_none() -> None:
+    rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0)]
+
+    last = table([figure("CPU", "µs", rounds, lambda r: r.cpu_us)]).splitlines()[-1]
+
+    assert last.split()[-3:] == ["-", "2.00x", "-"]
