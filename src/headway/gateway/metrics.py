@@ -1,0 +1,260 @@
+"""Prometheus metrics by the names of OpenTelemetry's GenAI conventions; an update is a dict look-up and a bisect.
+
+Labels are bounded: a model gets its own label once a replica has been sent a call for it, and only the first `MODELS`
+of them; all others share `OTHER`. So a client cannot make the page grow by inventing names.
+"""
+
+import os
+import resource
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+from headway.core.fleet import FleetView
+from headway.core.span import ModelCall, Span
+
+MODELS: Final = 100
+"""Distinct models with a label of their own."""
+OTHER: Final = "other"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_LABEL_CHARS: Final = 128
+
+# Bounds in seconds: the conventions' advice, carried on to the long prefills that small machines have.
+_DURATION: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84)
+_TTFT: Final = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 30, 60)
+_TPOT: Final = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5)
+_GAP: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_OVERHEAD: Final = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1)
+_TOKENS: Final = tuple(4**power for power in range(14))
+
+
+class _Histogram:
+    """Counts per bucket; the last one is for values above every bound."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+
+class _Series:
+    """Everything that is counted for one model on one replica."""
+
+    __slots__ = (
+        "cached", "duration", "gap_count", "gap_total", "inputs", "longest_gap", "outputs", "overhead", "requests",
+        "tpot", "ttft",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.requests: dict[str, int] = {}
+        self.duration = _Histogram(_DURATION)
+        self.ttft = _Histogram(_TTFT)
+        self.tpot = _Histogram(_TPOT)
+        self.overhead = _Histogram(_OVERHEAD)
+        self.longest_gap = _Histogram(_GAP)
+        self.gap_count = 0
+        self.gap_total = 0.0
+        self.inputs = _Histogram(_TOKENS)
+        self.outputs = _Histogram(_TOKENS)
+        self.cached = 0
+
+    def observe(self, span: Span, call: ModelCall) -> None:
+        status = span.error or "ok"
+        self.requests[status] = self.requests.get(status, 0) + 1
+        if span.end is not None:
+            self.duration.observe(span.end - span.start)
+        sent, first, last, usage, itl = call.sent, call.first_token, call.last_token, call.usage, call.itl
+        if sent is not None:
+            self.overhead.observe(sent - span.start - (call.queued or 0.0))
+            if first is not None:
+                self.ttft.observe(first - sent)
+        output = usage.output_tokens
+        if output is not None:
+            self.outputs.observe(output)
+            if output > 1 and first is not None and last is not None:
+                self.tpot.observe((last - first) / (output - 1))
+        if usage.input_tokens is not None:
+            self.inputs.observe(usage.input_tokens)
+        if usage.cache_read:
+            self.cached += usage.cache_read
+        if itl is not None and itl.count:
+            self.gap_count += itl.count
+            self.gap_total += itl.mean * itl.count
+            self.longest_gap.observe(itl.max)
+
+
+class Metrics:
+    """Counters and histograms of the calls that the gateway served; for one thread."""
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[str, str | None], _Series] = {}
+        self._models: set[str] = set()
+        self._evidence: dict[str, int] = {}
+        self._tasks = 0
+
+    def observe_call(self, span: Span) -> None:
+        """Count one finished model call; a span of other work is passed over."""
+        call = span.work
+        if not isinstance(call, ModelCall):
+            return
+        series = self._series.get((call.model, call.replica))
+        if series is None:
+            model = call.model if self._has_label(call) else OTHER
+            series = self._series.setdefault((model, call.replica), _Series())
+        series.observe(span, call)
+        identity = call.identity
+        if identity is not None:
+            self._evidence[identity.evidence] = self._evidence.get(identity.evidence, 0) + 1
+            self._tasks += identity.opens_task
+
+    def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int) -> bytes:
+        """The page for ``GET /metrics``, in Prometheus' text format; serve it as `CONTENT_TYPE`."""
+        lines = [
+            *self._calls(),
+            *self._tokens(),
+            *_family("headway_tasks_total", "counter", "Tasks that were opened.", [({}, self._tasks)]),
+            *_family(
+                "headway_task_identity_total",
+                "counter",
+                "Calls by the evidence that assigned them to their task.",
+                [({"evidence": evidence}, count) for evidence, count in self._evidence.items()],
+            ),
+            *_replicas(view),
+            *_family("headway_spans_recorded_total", "counter", "Spans handed to the store.", [({}, spans_recorded)]),
+            *_family("headway_spans_dropped_total", "counter", "Spans lost to a full buffer.", [({}, spans_dropped)]),
+            *_process(),
+        ]
+        return ("\n".join(lines) + "\n").encode(errors="replace")
+
+    def _has_label(self, call: ModelCall) -> bool:
+        if call.model in self._models:
+            return True
+        if call.replica is None or len(self._models) >= MODELS or len(call.model) > _LABEL_CHARS:
+            return False
+        self._models.add(call.model)
+        return True
+
+    def _labelled(self) -> list[tuple[dict[str, str], _Series]]:
+        return [
+            ({"gen_ai_request_model": model, "replica": replica or ""}, series)
+            for (model, replica), series in self._series.items()
+        ]
+
+    def _calls(self) -> Iterator[str]:
+        all_series = self._labelled()
+        yield from _family(
+            "headway_requests_total",
+            "counter",
+            "Model calls by how they ended: ok, or the type of the error.",
+            [
+                ({**labels, "status": status}, count)
+                for labels, series in all_series
+                for status, count in series.requests.items()
+            ],
+        )
+        errors: dict[str, int] = {}
+        for _, series in all_series:
+            for status, count in series.requests.items():
+                if status != "ok":
+                    errors[status] = errors.get(status, 0) + count
+        yield from _family(
+            "headway_errors_total",
+            "counter",
+            "Failed calls by the type of the error.",
+            [({"error_type": error}, count) for error, count in errors.items()],
+        )
+        for name, what, pick in (
+            ("gen_ai_server_request_duration_seconds", "From the request to the end of its answer.", "duration"),
+            ("gen_ai_server_time_to_first_token_seconds", "From handing the call to the engine on.", "ttft"),
+            ("gen_ai_server_time_per_output_token_seconds", "Per token after the first.", "tpot"),
+            ("headway_overhead_seconds", "Spent in the gateway, queueing apart, before the call was sent.", "overhead"),
+            ("headway_longest_gap_seconds", "Longest pause between two chunks of each stream.", "longest_gap"),
+        ):
+            yield from _histograms(name, what, [(labels, getattr(series, pick)) for labels, series in all_series])
+        gaps = "headway_inter_chunk_seconds"
+        yield from _head(gaps, "summary", "Gaps between the chunks of streamed answers.")
+        for labels, series in all_series:
+            yield f"{gaps}_sum{_braces(labels)} {series.gap_total!r}"
+            yield f"{gaps}_count{_braces(labels)} {series.gap_count}"
+
+    def _tokens(self) -> Iterator[str]:
+        all_series = self._labelled()
+        yield from _histograms(
+            "gen_ai_client_token_usage",
+            "Tokens per call, where the engine reported them; input includes cached.",
+            [({**labels, "gen_ai_token_type": "input"}, series.inputs) for labels, series in all_series]
+            + [({**labels, "gen_ai_token_type": "output"}, series.outputs) for labels, series in all_series],
+        )
+        yield from _family(
+            "headway_cached_tokens_total",
+            "counter",
+            "Input tokens that the engine took from its prefix cache.",
+            [(labels, series.cached) for labels, series in all_series],
+        )
+
+
+def _replicas(view: FleetView) -> Iterator[str]:
+    loads = [({"replica": load.replica.id}, load) for load in view.loads]
+    yield from _family(
+        "headway_replica_up",
+        "gauge",
+        "1: the replica is thought healthy.",
+        [(labels, int(load.healthy)) for labels, load in loads],
+    )
+    yield from _family(
+        "headway_replica_in_flight",
+        "gauge",
+        "Calls sent to the replica whose answer has not ended.",
+        [(labels, load.in_flight) for labels, load in loads],
+    )
+
+
+def _process() -> Iterator[str]:
+    """The gateway's own cost; what an operating system does not tell is left out."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = used.ru_utime + used.ru_stime
+    yield from _family("process_cpu_seconds_total", "counter", "CPU time of the gateway.", [({}, cpu)])
+    statm, descriptors = Path("/proc/self/statm"), Path("/proc/self/fd")
+    if statm.exists():
+        resident = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        yield from _family("process_resident_memory_bytes", "gauge", "Memory of the gateway.", [({}, resident)])
+        count = sum(1 for _ in descriptors.iterdir())
+        yield from _family("process_open_fds", "gauge", "Open files and sockets of the gateway.", [({}, count)])
+
+
+def _head(name: str, kind: str, what: str) -> Iterator[str]:
+    yield f"# HELP {name} {what}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _family(name: str, kind: str, what: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Iterator[str]:
+    yield from _head(name, kind, what)
+    for labels, value in samples:
+        yield f"{name}{_braces(labels)} {value!r}"
+
+
+def _histograms(name: str, what: str, samples: Sequence[tuple[Mapping[str, str], _Histogram]]) -> Iterator[str]:
+    yield from _head(name, "histogram", what)
+    for labels, histogram in samples:
+        for bound, count in zip((*histogram.bounds, "+Inf"), accumulate(histogram.counts), strict=True):
+            yield f"{name}_bucket{_braces({**labels, 'le': str(bound)})} {count}"
+        yield f"{name}_sum{_braces(labels)} {histogram.total!r}"
+        yield f"{name}_count{_braces(labels)} {sum(histogram.counts)}"
+
+
+def _braces(labels: Mapping[str, str]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
