@@ -17,6 +17,7 @@ Evidence = Literal[
     "sub_agent",  # opened by a parent's pending tool call
     "compaction",  # a rewritten history, same tools, adjacent in time
     "hand_over",  # another agent's answer is a new message here
+    "session",  # a header named the session, in which one task was running
     "new",  # nothing matched: a new task
 ]
 

@@ -1,0 +1,193 @@
+"""Finding the call that a request continues, by the digest of its history.
+
+Two indexes. The raw one knows the bytes of whole earlier requests: a client that sends the same history again plus
+something new is recognised by hashing its bytes once (xxh3, tens of GB/s) and reading only what is new. The second,
+slower one knows chains of per-message digests WITHOUT the assistant's messages, so it sees through other white space,
+moved cache marks, and answers that the client dropped or altered; what the assistant said is compared apart.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from msgspec import Struct, field
+from xxhash import xxh3_128, xxh3_128_digest
+
+from headway.policy.messages import Message, Utterance, decode, link, link_answer, spoken, text
+from headway.policy.turn import Turn
+
+SAME_KEY = 16
+"""Turns kept under one key; when more share a history, the oldest can no longer be continued."""
+TRIES = 3
+"""Prefixes of a request that are hashed before the fast path gives up."""
+START = bytes(16)
+"""The digest that every chain starts from."""
+
+K = TypeVar("K")
+
+
+class History(Struct, kw_only=True):
+    """A request's history, as far as it had to be read."""
+
+    raw: tuple[int, bytes]
+    chain: bytes | None = None
+    said: bytes = START
+    root: bytes | None = None
+    specific: int = 0
+    system: bytes = b""
+    """Digest of the system messages; empty if the fast path did not need to read them."""
+    same: list[Turn] = field(default_factory=list[Turn])
+    """Turns with this very history."""
+    known: list[Turn] = field(default_factory=list[Turn])
+    """Turns whose history is the longest that this one extends."""
+    reply: Utterance | None = None
+    """What the history says was answered to ``known``; ``None`` if the client left that out."""
+    news: list[Message] = field(default_factory=list[Message])
+    """The messages after ``known``, the reply included; all of them if nothing is known."""
+
+
+class Shelf(Generic[K]):
+    """Turns by key, a few under each, oldest first."""
+
+    def __init__(self) -> None:
+        self._turns: dict[K, list[Turn]] = {}
+
+    def get(self, key: K) -> list[Turn]:
+        """Those under ``key``; empty if there are none."""
+        return self._turns.get(key, [])
+
+    def add(self, key: K, turn: Turn) -> bool:
+        """Put ``turn`` under ``key``; whether the key is a new one."""
+        turns = self._turns.get(key)
+        if turns is None:
+            self._turns[key] = [turn]
+            return True
+        if len(turns) == SAME_KEY:
+            del turns[0]
+        turns.append(turn)
+        return False
+
+    def remove(self, key: K, turn: Turn) -> bool:
+        """Take ``turn`` away if it is still there; whether the key is gone with it."""
+        turns = self._turns.get(key, [])
+        if turn in turns:
+            turns.remove(turn)
+            if not turns:
+                del self._turns[key]
+                return True
+        return False
+
+
+class Chains:
+    """The indexes of one tenant."""
+
+    def __init__(self) -> None:
+        self._raw = Shelf[tuple[int, bytes]]()
+        self._lengths: dict[int, int] = {}
+        self._chains = Shelf[bytes]()
+
+    def read(self, messages: bytes) -> History:
+        """Recognise a raw JSON array of messages."""
+        end = max(messages.rfind(b"]"), 0)
+        return self._fast(messages, end) or self._slow(messages, end)
+
+    def add(self, turn: Turn) -> None:
+        """Let later requests find ``turn``."""
+        length = turn.raw[0]
+        if self._raw.add(turn.raw, turn):
+            self._lengths[length] = self._lengths.get(length, 0) + 1
+        if turn.chain is not None:
+            self._chains.add(turn.chain, turn)
+
+    def remove(self, turn: Turn) -> None:
+        """Forget ``turn``."""
+        length = turn.raw[0]
+        if self._raw.remove(turn.raw, turn):
+            self._lengths[length] -= 1
+            if not self._lengths[length]:
+                del self._lengths[length]
+        if turn.chain is not None:
+            self._chains.remove(turn.chain, turn)
+
+    def _fast(self, messages: bytes, end: int) -> History | None:
+        """Hash the prefix that ends where a known request is exactly as long; the latest such end first."""
+        view, tries = memoryview(messages), TRIES
+        for cut in _cuts(messages, end):
+            if cut not in self._lengths:
+                continue
+            stream = xxh3_128(view[:cut])
+            known = self._raw.get((cut, stream.digest()))
+            if known:
+                news = decode(b"[" + messages[cut + 1 :]) if cut < end else None
+                if news is None or known[-1].chain is None:
+                    return None
+                stream.update(view[cut:end])
+                return _extended(known, (end, stream.digest()), news)
+            tries -= 1
+            if not tries:
+                break
+        return None
+
+    def _slow(self, messages: bytes, end: int) -> History:
+        """Read every message; the longest known chain wins, and under it whoever said the same."""
+        history = History(raw=(end, xxh3_128_digest(memoryview(messages)[:end])))
+        everything = decode(messages)
+        if everything is None:
+            history.same = self._raw.get(history.raw)
+            return history
+        history.news, history.chain = everything, START
+        after = 0
+        for position, message in enumerate(everything, start=1):
+            _follow(history, message)
+            if message.role == "assistant":
+                continue
+            if known := self._chains.get(history.chain):
+                alike = [turn for turn in known if turn.said == history.said] or known
+                if position == len(everything):
+                    history.same = alike
+                else:
+                    history.known, after = alike, position
+        history.news = everything[after:]
+        history.reply = _reply(history.news) if after else None
+        return history
+
+
+def _cuts(messages: bytes, end: int) -> Iterator[int]:
+    """Where the history may have ended before: at its end, then after each ``}`` that a new object follows.
+
+    Unescaped quotes do not occur inside JSON strings, so no text can fake a cut; cuts inside a message are
+    harmless, for no earlier request ends there.
+    """
+    yield end
+    colon = messages.find(b'":')
+    gap = b'}, {"' if messages[colon + 2 : colon + 3] == b" " else b'},{"'
+    cut = end
+    while (cut := messages.rfind(gap, 0, cut)) >= 0:
+        yield cut + 1
+
+
+def _extended(known: list[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
+    """The history of ``known`` with ``news`` after it."""
+    before = known[-1]
+    history = History(raw=raw, chain=before.chain, said=before.said, root=before.root, specific=before.specific)
+    history.known, history.news, history.reply = known, news, _reply(news)
+    for message in news:
+        _follow(history, message)
+    return history
+
+
+def _follow(history: History, message: Message) -> None:
+    """Add one message to the digests of a history."""
+    if message.role == "assistant":
+        history.said = link_answer(history.said, spoken(message))
+        return
+    history.chain = link(history.chain or START, message)
+    if message.role in ("system", "developer"):
+        history.system = link(history.system, message)
+        return
+    history.specific += len(text(message))
+    if history.root is None and message.role == "user":
+        history.root = history.chain
+
+
+def _reply(news: list[Message]) -> Utterance | None:
+    return spoken(news[0]) if news and news[0].role == "assistant" else None

@@ -1,0 +1,182 @@
+"""Which task does a call belong to? Told by its headers where they say so, else by the messages themselves."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
+from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
+from headway.policy.memory import Memory, Tenant
+from headway.policy.messages import IssuedCall, utterance
+from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
+from headway.policy.turn import OpenTool, Turn
+
+MAX_BYTES = 64 * 1024 * 1024
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class CallOpening(Struct, frozen=True, kw_only=True):
+    """A call as it arrives."""
+
+    span: SpanId
+    tenant: str
+    """Who is served; no evidence crosses tenants. Empty where there is only one."""
+    model: str
+    messages: bytes
+    """The body's ``messages``: a raw JSON array."""
+    tools: bytes | None = None
+    headers: Mapping[str, str] = _NO_HEADERS
+    """Lower-case names; only `IDENTITY_HEADERS` are read."""
+    body_session: str | None = None
+    """The session that the body names, where a client sends one (``prompt_cache_key``, metadata)."""
+
+
+class CallAnswered(Struct, frozen=True, kw_only=True):
+    """A call's answer came to its end."""
+
+    span: SpanId
+    content: str
+    tool_calls: tuple[IssuedCall, ...] = ()
+    ended_at: float
+    finish_reason: str | None = None
+
+
+class CallFailed(Struct, frozen=True, kw_only=True):
+    """A call ended without a whole answer: refused, broken off, or its client left."""
+
+    span: SpanId
+    ended_at: float
+
+
+class Identifier:
+    """Assigns calls to tasks and sessions; remembers digests of what it saw, in at most ``max_bytes``.
+
+    It forgets the least recently used calls first: a session that is forgotten and goes on is a new session.
+
+    Args:
+        new_id: gives 32 lower-case hex digits that were never given before; span ids are their first 16.
+        max_bytes: bound of everything remembered, all tenants together.
+    """
+
+    def __init__(self, new_id: Callable[[], str], max_bytes: int = MAX_BYTES) -> None:
+        self._new_id = new_id
+        self._memory = Memory(max_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """Memory accounted for at present; never more than ``max_bytes``."""
+        return self._memory.bytes
+
+    @property
+    def calls(self) -> int:
+        """Calls remembered at present."""
+        return len(self._memory)
+
+    def decide(self, opening: CallOpening, now: float) -> Identity:
+        """The task of a call that arrives at ``now``. Never fails: what cannot be read is a new task."""
+        said = declared(opening.headers, opening.tenant, opening.body_session)
+        tenant = self._memory.tenant(opening.tenant)
+        history = tenant.chains.read(opening.messages)
+        request = Request(
+            messages=opening.messages, tools=opening.tools, history=history, session=said.session, now=now
+        )
+        link = by_history(request)
+        if link is None:
+            agent = agent_of(request)
+            link = by_content(tenant, request, agent) or by_session(tenant, request)
+        else:
+            agent = link.turn.agent
+        identity = self._identity(said, tenant, link)
+        if link is not None:
+            self._follow(tenant, link)
+        same_task = link is not None and link.turn.task == identity.task
+        self._memory.add(
+            Turn(
+                span=opening.span,
+                tenant=opening.tenant,
+                task=identity.task,
+                session=identity.session,
+                opened=now,
+                raw=history.raw,
+                chain=history.chain,
+                said=history.said,
+                root=history.root,
+                agent=agent,
+                specific=history.specific,
+                parent=link.parent if link is not None and same_task else None,
+                descends=link is not None and link.by_history and (bool(history.news) or link.turn.descends),
+                opener=link.opener if link is not None else None,
+            )
+        )
+        return identity
+
+    def observe(self, event: CallAnswered | CallFailed, now: float) -> None:
+        """Learn how a call ended. A call that was forgotten meanwhile is passed over."""
+        turn = self._memory.turn(event.span)
+        if turn is None:
+            return
+        turn.closed = min(event.ended_at, now)
+        if isinstance(event, CallFailed):
+            turn.state = "failed"
+            return
+        turn.state = "answered"
+        turn.answer = utterance(event.content, event.tool_calls)
+        issued = [(call, self._tool(call, turn)) for call in event.tool_calls]
+        self._memory.answered(turn, event.content, issued)
+
+    def _tool(self, call: IssuedCall, turn: Turn) -> OpenTool:
+        return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]), turn=turn)
+
+    def _follow(self, tenant: Tenant, link: Link) -> None:
+        """Note that the turn was used, and that its tools have done their work."""
+        self._memory.touch(link.turn)
+        if link.by_history:
+            link.turn.continued = True
+        for tool in link.tools:
+            tool.delivered = True
+            tenant.prompts.remove(tool)
+
+    def _identity(self, said: Declared, tenant: Tenant, link: Link | None) -> Identity:
+        task, evidence, confidence = self._task(said, link)
+        known = tenant.by_task.get(task)
+        if said.session is not None:
+            session = said.session
+        elif link is not None:
+            session = link.turn.session
+        elif known is not None:
+            session = known.session
+        else:
+            session = SessionId(task)
+        return Identity(
+            task=task,
+            session=session,
+            evidence=evidence,
+            confidence=confidence,
+            parent=said.parent or (link.parent if link is not None else None),
+            opens_task=known is None if said.task is not None else link is None or link.opens_task,
+            human_wait=link.human_wait if link is not None else None,
+            tools=tuple(_pending(tool) for tool in link.tools) if link is not None else (),
+        )
+
+    def _task(self, said: Declared, link: Link | None) -> tuple[TaskId, Evidence, float]:
+        if said.task is not None:
+            return said.task, "explicit", 1.0
+        if link is None:
+            return TaskId(self._new_id()), "new", 1.0
+        task = TaskId(self._new_id()) if link.opens_task else link.turn.task
+        return task, link.evidence, link.confidence
+
+
+def _pending(tool: OpenTool) -> PendingTool:
+    return PendingTool(
+        call_id=tool.call_id,
+        name=tool.name,
+        span_id=tool.span,
+        issued_by=tool.turn.span,
+        issued_at=tool.turn.closed or tool.turn.opened,
+        failed=tool.failed,
+    )
+
+
+__all__ = ["IDENTITY_HEADERS", "CallAnswered", "CallFailed", "CallOpening", "Identifier"]

@@ -1,0 +1,126 @@
+"""What identity remembers: the calls of each tenant, apart from each other, within one budget of bytes."""
+
+from collections import OrderedDict
+
+from headway.core.task import SessionId, SpanId, TaskId
+from headway.policy.chain import Chains
+from headway.policy.handover import Passages
+from headway.policy.messages import IssuedCall
+from headway.policy.subagent import Prompts
+from headway.policy.turn import OpenTool, Turn
+
+TURN_BYTES = 2_600
+"""Memory of one call with its index entries, at most: measured with tracemalloc, see the tests."""
+TOOL_BYTES = 700
+"""Memory of one issued tool call without its arguments."""
+TENANT_BYTES = 4_000
+"""Memory of a tenant's empty indexes."""
+AGENT_TURNS = 16
+"""Latest calls of one agent (same system messages and tools) that are kept at hand."""
+
+
+class Tenant:
+    """Everything known of one tenant. Tenants share no index, so no evidence can cross from one to another."""
+
+    def __init__(self) -> None:
+        self.chains = Chains()
+        self.passages = Passages()
+        self.prompts = Prompts()
+        self.by_session: dict[SessionId, Turn] = {}
+        """The latest call of each session."""
+        self.by_task: dict[TaskId, Turn] = {}
+        self.by_agent: dict[bytes, list[Turn]] = {}
+        self.turns = 0
+
+    def add(self, turn: Turn) -> None:
+        """Index ``turn`` by its history, session, task and agent."""
+        self.turns += 1
+        self.chains.add(turn)
+        self.by_session[turn.session] = turn
+        self.by_task[turn.task] = turn
+        if turn.agent:
+            latest = self.by_agent.setdefault(turn.agent, [])
+            if len(latest) == AGENT_TURNS:
+                del latest[0]
+            latest.append(turn)
+
+    def remove(self, turn: Turn) -> None:
+        """Forget ``turn``, wherever it is known."""
+        self.turns -= 1
+        self.chains.remove(turn)
+        self.passages.remove(turn)
+        for tool in turn.tools:
+            self.prompts.remove(tool)
+        turn.tools = ()  # they point back at the turn: without this, only a garbage collection would free both
+        if self.by_session.get(turn.session) is turn:
+            del self.by_session[turn.session]
+        if self.by_task.get(turn.task) is turn:
+            del self.by_task[turn.task]
+        latest = self.by_agent.get(turn.agent, [])
+        if turn in latest:
+            latest.remove(turn)
+            if not latest:
+                del self.by_agent[turn.agent]
+
+
+class Memory:
+    """Calls by span, least recently used first; the oldest go when there is no room."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self._turns: OrderedDict[SpanId, Turn] = OrderedDict()
+        self._tenants: dict[str, Tenant] = {}
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def tenant(self, name: str) -> Tenant:
+        """The indexes of a tenant; empty ones, not yet kept, if nothing is known of it."""
+        return self._tenants.get(name) or Tenant()
+
+    def turn(self, span: SpanId) -> Turn | None:
+        """The call with this span, if it is still remembered."""
+        return self._turns.get(span)
+
+    def add(self, turn: Turn) -> None:
+        """Remember ``turn``, forgetting others for it."""
+        if turn.span in self._turns:
+            self._forget(self._turns[turn.span])
+        tenant = self._tenants.get(turn.tenant)
+        if tenant is None:
+            tenant = self._tenants[turn.tenant] = Tenant()
+            self.bytes += TENANT_BYTES
+        turn.charge = TURN_BYTES + len(turn.session) + len(turn.task) + len(turn.span) + len(turn.tenant)
+        tenant.add(turn)
+        self._turns[turn.span] = turn
+        self.bytes += turn.charge
+        self._fit()
+
+    def answered(self, turn: Turn, content: str, issued: list[tuple[IssuedCall, OpenTool]]) -> None:
+        """Index what ``turn`` was answered."""
+        tenant, before = self._tenants[turn.tenant], turn.charge
+        turn.tools = tuple(tool for _, tool in issued)
+        tenant.passages.add(turn, content)
+        for call, tool in issued:
+            turn.charge += TOOL_BYTES + len(call.id) + len(call.name) + tenant.prompts.add(tool, call)
+        self.bytes += turn.charge - before
+        self._fit()
+
+    def touch(self, turn: Turn) -> None:
+        """``turn`` was useful: it is forgotten last."""
+        if turn.span in self._turns:
+            self._turns.move_to_end(turn.span)
+
+    def _fit(self) -> None:
+        while self.bytes > self._max:
+            self._forget(next(iter(self._turns.values())))
+
+    def _forget(self, turn: Turn) -> None:
+        del self._turns[turn.span]
+        tenant = self._tenants[turn.tenant]
+        tenant.remove(turn)
+        self.bytes -= turn.charge
+        if not tenant.turns:
+            del self._tenants[turn.tenant]
+            self.bytes -= TENANT_BYTES

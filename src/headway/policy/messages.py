@@ -1,0 +1,169 @@
+"""What identity needs of a chat history: who spoke, what they said, which tool calls were answered."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from xxhash import xxh3_128_digest
+
+
+class FunctionCall(Struct, gc=False):
+    """The function part of a tool call; arguments are JSON text, or an object where a client sends one."""
+
+    name: str = ""
+    arguments: str | dict[str, Any] = ""
+
+
+class ToolCall(Struct, gc=False):
+    """A tool call as an assistant message carries it."""
+
+    id: str = ""
+    function: FunctionCall | None = None
+
+
+class Part(Struct, gc=False):
+    """One block of a message's content; the last fields are those of Anthropic's tool blocks."""
+
+    type: str = ""
+    text: str | None = None
+    image_url: Raw | None = None
+    source: Raw | None = None
+    id: str = ""
+    name: str = ""
+    input: dict[str, Any] | None = None
+    tool_use_id: str = ""
+    content: Raw | None = None
+    is_error: bool | None = None
+
+
+class Message(Struct, gc=False):
+    """One message of a history. Fields that do not identify it (``name``, ``cache_control`` …) are not read."""
+
+    role: str = ""
+    content: str | list[Part] | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+class IssuedCall(Struct, frozen=True):
+    """A tool call of an answer, whichever wire it came by."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ToolResult(Struct, frozen=True):
+    """A tool's result that a request brings."""
+
+    call_id: str
+    failed: bool | None = None
+
+
+class Utterance(Struct, frozen=True):
+    """Digests of what a model said: its text, and its tool calls. Empty bytes where there is none."""
+
+    text: bytes = b""
+    calls: bytes = b""
+
+
+_DECODER = msgspec.json.Decoder(list[Message])
+_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+
+
+def decode(messages: bytes) -> list[Message] | None:
+    """The messages of a raw JSON array; ``None`` when they are not chat messages (the engine will say so)."""
+    try:
+        return _DECODER.decode(messages)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def text(message: Message) -> str:
+    """All text of a message, parts joined by newlines."""
+    content = message.content
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if part.text)
+
+
+def results(messages: Iterable[Message]) -> list[ToolResult]:
+    """The tool results among ``messages``: OpenAI's tool messages and Anthropic's tool_result blocks."""
+    found: list[ToolResult] = []
+    for message in messages:
+        if message.tool_call_id is not None and message.role == "tool":
+            found.append(ToolResult(message.tool_call_id))
+        elif isinstance(message.content, list):
+            found.extend(ToolResult(p.tool_use_id, p.is_error or False) for p in message.content if p.tool_use_id)
+    return found
+
+
+def calls(message: Message) -> list[IssuedCall]:
+    """The tool calls that an assistant message carries: OpenAI's, else Anthropic's tool_use blocks."""
+    if message.tool_calls:
+        functions = ((call.id, call.function or FunctionCall()) for call in message.tool_calls)
+        return [IssuedCall(id_, f.name, _json_text(f.arguments)) for id_, f in functions]
+    if isinstance(message.content, list):
+        return [IssuedCall(p.id, p.name, _json_text(p.input or {})) for p in message.content if p.type == "tool_use"]
+    return []
+
+
+def visible(content: str) -> str:
+    """An answer without the reasoning block that some engines leave in its text and clients strip, and trimmed."""
+    if content.lstrip().startswith("<think>"):
+        content = _THOUGHT.sub("", content, count=1)
+    return content.strip()
+
+
+def utterance(content: str, issued: Iterable[IssuedCall]) -> Utterance:
+    """Digest an answer so that a client's faithful copy of it gives the same digest.
+
+    Arguments are compared as JSON values: clients decode and re-encode them.
+    """
+    said = visible(content)
+    packed = [(call.id, call.name, _canonical(call.arguments)) for call in issued]
+    return Utterance(
+        text=xxh3_128_digest(said.encode("utf-8", "surrogatepass")) if said else b"",
+        calls=xxh3_128_digest(msgspec.json.encode(packed)) if packed else b"",
+    )
+
+
+def link(previous: bytes, message: Message) -> bytes:
+    """The next link of a history's chain: a digest of all that came before and of this message."""
+    said = message.content
+    if not isinstance(said, str):
+        said = "" if said is None else "\x00".join(_part(part) for part in said)
+    body = f"{message.role}\x00{message.tool_call_id or ''}\x00{said}"
+    return xxh3_128_digest(previous + body.encode("utf-8", "surrogatepass"))
+
+
+def link_answer(previous: bytes, answer: Utterance) -> bytes:
+    """The next link of the chain of what the assistant said."""
+    return xxh3_128_digest(previous + answer.text + b"\x00" + answer.calls)
+
+
+def spoken(message: Message) -> Utterance:
+    """What an assistant message says, as `utterance` would have digested the answer that it copies."""
+    return utterance(text(message), calls(message))
+
+
+def _part(part: Part) -> str:
+    if part.text is not None:
+        return part.text
+    raw = next((bytes(field) for field in (part.image_url, part.source, part.content) if field is not None), b"")
+    return f"\x01{part.type}\x01{part.tool_use_id}\x01{raw.decode('utf-8', 'replace')}"
+
+
+def _json_text(value: str | dict[str, Any]) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return arguments

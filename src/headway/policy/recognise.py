@@ -1,0 +1,234 @@
+"""The evidence that ties a request to an earlier call, from the strongest to the weakest."""
+
+from msgspec import Struct
+from xxhash import xxh3_128_digest
+
+from headway.core.task import Evidence, SessionId, SpanId, TaskId
+from headway.policy.chain import History
+from headway.policy.continuation import author
+from headway.policy.memory import Tenant
+from headway.policy.messages import Message, Utterance, decode, results, text
+from headway.policy.phrases import MIN_TEXT
+from headway.policy.turn import OpenTool, Turn
+
+RETRY_SECONDS = 300.0
+"""A failed call that is sent again within this time is the same call."""
+ADJACENT_SECONDS = 60.0
+"""A rewritten history follows the one that it replaces within this time."""
+QUIET_SECONDS = 600.0
+"""A task that no call touched for this long is over, whatever quotes it."""
+
+EXACT = 1.0
+UNVERIFIED = 0.9
+"""The history is known, but the answer to it is missing or altered."""
+PERSON = 0.95
+"""The session is exact; that a person opens a new task here is judged by `continuation`."""
+MACHINE = 0.8
+"""The session is exact; that the user message is a machine's is judged by `continuation`."""
+SUB_AGENT = 0.9
+COMPACTION = 0.8
+HAND_OVER = 0.7
+SAME_SESSION = 0.7
+REWRITTEN = 0.5
+"""A history that nothing ties to the call it may continue but agent, tools and time."""
+
+
+class Link(Struct, kw_only=True):
+    """What ties a request to ``turn``."""
+
+    turn: Turn
+    evidence: Evidence
+    confidence: float
+    opens_task: bool = False
+    """The next task of the same session, not the turn's own."""
+    human_wait: float | None = None
+    parent: SpanId | None = None
+    tools: tuple[OpenTool, ...] = ()
+    """Whose results the request brings."""
+    opener: str | None = None
+    by_history: bool = False
+    """The request's history is the turn's own, extended or repeated."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request as the evidence needs it."""
+
+    messages: bytes
+    tools: bytes | None
+    history: History
+    session: SessionId | None
+    """As declared; evidence from another session does not count then."""
+    now: float
+
+
+def by_history(request: Request) -> Link | None:
+    """The call whose history this is, repeated or extended.
+
+    A call that failed and is sent again comes first; then an answered call that nobody has continued yet, so that
+    two users who said the same each get their own; then repetitions; then forks of what was continued before.
+    """
+    history = request.history
+    same, known = _own(history.same, request), _own(history.known, request)
+    failed = [t for t in same if t.state == "failed" and not t.continued]
+    if failed and request.now - (failed[-1].closed or failed[-1].opened) <= RETRY_SECONDS:
+        return _repeats(failed[-1])
+    candidates, certainty = _candidates(history, known)
+    fresh = [turn for turn in candidates if not turn.continued]
+    if fresh:
+        return _extends(request, max(fresh, key=_opened), certainty / len({turn.session for turn in fresh}))
+    again = [turn for turn in same if turn.descends and turn.state != "failed"]
+    if again:
+        return _repeats(again[-1])
+    if len({turn.session for turn in candidates}) == 1:
+        return _extends(request, max(candidates, key=_opened), certainty)
+    return None
+
+
+def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
+    """The call that a new history comes from, by what it says: a sub-agent, a compaction, a hand-over."""
+    history = request.history
+    messages = (decode(request.messages) or []) if history.known else history.news
+    if not any(message.role == "assistant" for message in messages):
+        first = next((text(message) for message in messages if message.role == "user"), "")
+        tool = tenant.prompts.find(first, history.root)
+        if tool is not None and _is_own(tool.turn, request):
+            return Link(turn=tool.turn, evidence="sub_agent", confidence=SUB_AGENT, parent=tool.span)
+    return _carries(tenant, request, messages, agent) or _replaces(tenant, request, messages, agent)
+
+
+def by_session(tenant: Tenant, request: Request) -> Link | None:
+    """The latest call of the declared session, when nothing in the content says more."""
+    turn = tenant.by_session.get(request.session) if request.session is not None else None
+    if turn is None:
+        return None
+    gap = request.now - (turn.closed or request.now)
+    said = next((text(m) for m in reversed(request.history.news) if m.role == "user"), "")
+    running = turn.closed is None or any(not tool.delivered for tool in turn.tools)
+    if running or author(said, gap, None).machine:
+        return Link(turn=turn, evidence="session", confidence=SAME_SESSION, parent=turn.parent)
+    return Link(turn=turn, evidence="session", confidence=SAME_SESSION, opens_task=True, human_wait=gap)
+
+
+def agent_of(request: Request) -> bytes:
+    """Which agent sends this: a digest of its system messages and its tools."""
+    return xxh3_128_digest(request.history.system + b"\x00" + (request.tools or b""))
+
+
+def _candidates(history: History, known: list[Turn]) -> tuple[list[Turn], float]:
+    """Those of ``known`` that this history can be a continuation of, and how certain that is."""
+    reply = history.reply
+    if reply is not None:
+        verified = [turn for turn in known if turn.answer is not None and _agrees(reply, turn.answer)]
+        if verified:
+            return verified, EXACT
+    if not known or known[-1].specific < MIN_TEXT:
+        return [], 0.0
+    if reply is None:
+        return [turn for turn in known if turn.state == "answered"] or known, UNVERIFIED
+    return (known, UNVERIFIED) if len({turn.session for turn in known}) == 1 else ([], 0.0)
+
+
+def _agrees(reply: Utterance, answer: Utterance) -> bool:
+    """Whether a history's reply is our answer; with tool calls, a client may have dropped the text beside them."""
+    if reply.calls != answer.calls:
+        return False
+    return bool(reply.calls) or (reply.text == answer.text and bool(reply.text))
+
+
+def _repeats(turn: Turn) -> Link:
+    return Link(
+        turn=turn, evidence="extends", confidence=EXACT, parent=turn.parent, opener=turn.opener, by_history=True
+    )
+
+
+def _extends(request: Request, turn: Turn, confidence: float) -> Link:
+    """Same task, if results are brought or a machine speaks on; else a person opens the session's next task."""
+    link = Link(
+        turn=turn,
+        evidence="extends",
+        confidence=confidence,
+        parent=turn.parent,
+        tools=_delivered(turn, request.history.news),
+        opener=turn.opener,
+        by_history=True,
+    )
+    if link.tools:
+        link.evidence = "tool_result"
+        return link
+    last = request.history.news[-1]
+    if last.role != "user" or results(request.history.news):
+        return link
+    gap = request.now - turn.closed if turn.closed is not None else 0.0
+    by = author(text(last), gap, turn.opener)
+    link.opener = by.opener
+    if by.machine or turn.parent is not None:  # no person talks to a sub-agent
+        link.confidence = min(confidence, MACHINE)
+        return link
+    link.confidence = min(confidence, PERSON)
+    link.opens_task, link.human_wait, link.parent = True, gap, None
+    return link
+
+
+def _delivered(turn: Turn, news: list[Message]) -> tuple[OpenTool, ...]:
+    """The turn's tool calls that ``news`` brings the results of, each once however often it is sent."""
+    waiting = [tool for tool in turn.tools if not tool.delivered]
+    if not waiting:
+        return ()
+    found: list[OpenTool] = []
+    for result in results(news):
+        tool = next((t for t in waiting if t.call_id == result.call_id), None)
+        if tool is not None:
+            waiting.remove(tool)
+            tool.failed = result.failed
+            found.append(tool)
+    return tuple(found)
+
+
+def _carries(tenant: Tenant, request: Request, messages: list[Message], agent: bytes) -> Link | None:
+    """An earlier answer is part of this request."""
+    carried = tenant.passages.find(reversed(messages))
+    if carried is None or not _is_own(carried.turn, request):
+        return None
+    turn = carried.turn
+    if request.history.chain is not None and request.history.chain == turn.root:
+        return None  # asks what the turn was asked, in the same words: somebody else
+    quiet = _quiet(tenant, turn.task, request.now)
+    if quiet > QUIET_SECONDS:
+        return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, opens_task=True, human_wait=quiet)
+    if agent == turn.agent and quiet <= ADJACENT_SECONDS:
+        return Link(turn=turn, evidence="compaction", confidence=COMPACTION, parent=turn.parent)
+    return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, parent=turn.parent)
+
+
+def _replaces(tenant: Tenant, request: Request, messages: list[Message], agent: bytes) -> Link | None:
+    """A history in mid-task that we never saw, of an agent whose only open task it can be."""
+    if not any(message.role in ("assistant", "tool") for message in messages):
+        return None
+    waiting = [
+        turn
+        for turn in _own(tenant.by_agent.get(agent, []), request)
+        if any(not tool.delivered for tool in turn.tools)
+        and request.now - (turn.closed or request.now) <= ADJACENT_SECONDS
+        and tenant.by_session.get(turn.session) is turn
+    ]
+    if len(waiting) != 1:
+        return None
+    return Link(turn=waiting[0], evidence="compaction", confidence=REWRITTEN, parent=waiting[0].parent)
+
+
+def _quiet(tenant: Tenant, task: TaskId, now: float) -> float:
+    """Seconds since a call of ``task`` was last in flight."""
+    latest = tenant.by_task.get(task)
+    return now - latest.closed if latest is not None and latest.closed is not None else 0.0
+
+
+def _own(turns: list[Turn], request: Request) -> list[Turn]:
+    return turns if request.session is None else [turn for turn in turns if turn.session == request.session]
+
+
+def _is_own(turn: Turn, request: Request) -> bool:
+    return request.session is None or turn.session == request.session
+
+
+def _opened(turn: Turn) -> float:
+    return turn.opened

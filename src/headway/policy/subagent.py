@@ -1,0 +1,69 @@
+"""Recognising a sub-agent: its first message was in the arguments of a tool call that is still open."""
+
+from headway.policy.messages import IssuedCall
+from headway.policy.phrases import MIN_TEXT, digest, phrases, strings
+from headway.policy.turn import OpenTool
+
+MIN_PROMPT = 16
+"""Characters of a prompt that is recognised when it is repeated whole; inside another text it takes `MIN_TEXT`."""
+MAX_KEYS = 16
+"""Phrases by which one argument is found."""
+MAX_PROMPT = 16_384
+"""Characters kept of one argument, while its tool call is open."""
+SAME_PROMPT = 16
+"""Open tool calls kept under one phrase, the latest."""
+PROMPT_BYTES = 300
+"""Memory that one argument takes beside its text, and each of its keys."""
+
+
+class Prompts:
+    """The arguments of one tenant's open tool calls."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, list[tuple[str, OpenTool]]] = {}
+
+    def add(self, tool: OpenTool, issued: IssuedCall) -> int:
+        """Let a sub-agent be recognised by the arguments that ``tool`` was called with; bytes that it takes."""
+        keys: list[int] = []
+        taken = 0
+        for prompt in strings(issued.arguments) or [issued.arguments.strip()]:
+            if not MIN_PROMPT <= len(prompt) <= MAX_PROMPT:
+                continue
+            fresh = list(dict.fromkeys(key for key, _ in phrases(prompt)))[:MAX_KEYS]
+            for key in fresh:
+                shelf = self._open.setdefault(key, [])
+                if len(shelf) == SAME_PROMPT:
+                    del shelf[0]
+                shelf.append((prompt, tool))
+            keys.extend(fresh)
+            taken += PROMPT_BYTES * (1 + len(fresh)) + 4 * len(prompt)
+        tool.keys = tuple(keys)
+        return taken
+
+    def remove(self, tool: OpenTool) -> None:
+        """Forget ``tool``: it is done."""
+        for key in tool.keys:
+            left = [entry for entry in self._open.get(key, []) if entry[1] is not tool]
+            if left:
+                self._open[key] = left
+            else:
+                self._open.pop(key, None)
+        tool.keys = ()
+
+    def find(self, first: str, root: bytes | None) -> OpenTool | None:
+        """The latest open call whose arguments hold ``first``, the first user message of a new history.
+
+        A history that starts exactly like the caller's own is not its sub-agent but somebody who asked the same.
+        """
+        first = first.strip()
+        whole = digest(first)
+        best: OpenTool | None = None
+        for key, _ in phrases(first[:MAX_PROMPT]):
+            for prompt, tool in self._open.get(key, ()):
+                if tool.turn.root == root or (best and best.turn.opened >= tool.turn.opened):
+                    continue
+                inside = len(first) >= MIN_TEXT and first in prompt
+                around = len(prompt) >= MIN_TEXT and prompt in first
+                if inside or around or (len(first) >= MIN_PROMPT and digest(prompt) == whole):
+                    best = tool
+        return best

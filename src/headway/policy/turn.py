@@ -1,0 +1,58 @@
+"""One call as identity remembers it: digests and times, no prompts."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from headway.core.task import SessionId, SpanId, TaskId
+from headway.policy.messages import Utterance
+
+
+class OpenTool(Struct, eq=False, kw_only=True):
+    """A tool call that an answer issued; open until a request brings its result."""
+
+    call_id: str
+    name: str
+    span: SpanId
+    turn: "Turn"
+    delivered: bool = False
+    failed: bool | None = None
+    keys: tuple[int, ...] = ()
+    """Under which its arguments can be found while it is open."""
+
+
+class Turn(Struct, eq=False, kw_only=True):
+    """A call and its answer. Two turns are the same only if they are the same object."""
+
+    span: SpanId
+    tenant: str
+    task: TaskId
+    session: SessionId
+    opened: float
+    closed: float | None = None
+    state: Literal["in_flight", "answered", "failed"] = "in_flight"
+    raw: tuple[int, bytes]
+    """Length and digest of the history's bytes, without the closing bracket."""
+    chain: bytes | None = None
+    """Digest of the history without the assistant's messages; ``None`` if it could not be read."""
+    said: bytes = b""
+    """Digest of what the assistant said in the history."""
+    root: bytes | None = None
+    """The chain up to the first message of a user."""
+    agent: bytes = b""
+    """Digest of the system messages and the tools: which agent this is."""
+    specific: int = 0
+    """Characters of the history that are not system messages: how much there is to recognise it by."""
+    parent: SpanId | None = None
+    descends: bool = False
+    """Recognised by its history, so an identical request is a repetition and not somebody else's."""
+    opener: str | None = None
+    """How the machine-made messages of this history begin, once there was one."""
+    answer: Utterance | None = None
+    tools: tuple[OpenTool, ...] = ()
+    continued: bool = False
+    """A later request was taken for its continuation."""
+    passages: tuple[int, ...] = ()
+    """Keys under which its answer's text can be found."""
+    charge: int = 0
+    """Bytes that it is accounted for."""
