@@ -1,33 +1,31 @@
 """Where the time, the tokens and the money of one task went."""
 
+from collections.abc import Iterable, Sequence
+from math import fsum
+
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import Span
+from headway.core.span import ModelCall, Span, ToolUse
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
-from headway.trace.path import Phase, Segment
+from headway.trace.contract import Contraction, contract
+from headway.trace.graph import graph_of
+from headway.trace.loop import Turn, turns_of
+from headway.trace.path import Segment, Tile, flushed, pieces_of, tiles
+from headway.trace.phases import Phase
+from headway.trace.prices import PriceOf, price_of
+from headway.trace.totals import is_tool, total
+from headway.trace.tree import Tree, grow
+from headway.trace.waterfall import Bar, bars_of
 
-
-class Bar(Struct, frozen=True, kw_only=True):
-    """One row of the waterfall: a span and the pieces it splits into; seconds from the task's start."""
-
-    span: Span
-    depth: int
-    start: float
-    end: float
-    pieces: tuple[Segment, ...]
-    """The span's own phases (hop, queue, prefill, decode …), on the critical path or not."""
-    on_path: float
-    """Seconds of this span that lie on the critical path."""
-    slack: float
-    """Seconds it could take longer without moving the task's end; 0 on the path."""
+__all__ = ["Anatomy", "Bar", "Iteration", "dissect", "tpot", "ttft"]
 
 
 class Iteration(Struct, frozen=True, kw_only=True):
     """One term of the formula: a model call on the critical path and what came before the next one.
 
-    ``hop + queue + prefill + decode + model + tools`` are its seconds on the path; over all iterations (plus
+    ``hop + queue + prefill + decode + model_unsplit + tools`` are its seconds on the path; over all iterations (plus
     ``Anatomy.lead_in``) they sum to E2E exactly, because they are the tiles of the path.
     """
 
@@ -40,7 +38,9 @@ class Iteration(Struct, frozen=True, kw_only=True):
     decode: float
     model_unsplit: float
     tools: float
+    """Tools and retrievals."""
     ttft: float | None
+    """First token - sent; unknown where nothing was streamed."""
     tpot: float | None
     """(last token - first token) / (output_tokens - 1); unknown without both."""
     usage: Usage
@@ -50,6 +50,7 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     """The whole account of one task. Seconds; ``None`` is unknown and ``unknowns`` says why."""
 
     task: TaskId
+    """The empty string when there was no span to name it."""
     session: SessionId | None
     started_at: float
     """Epoch seconds."""
@@ -57,23 +58,158 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     n: int
     """Model calls on the task's loop, i.e. on the critical path."""
     calls: int
-    """All model calls, sub-agents and parallel branches included."""
+    """All model calls, sub-agents, parallel branches and detached work included."""
     path: tuple[Segment, ...]
     phases: dict[Phase, float]
-    """Seconds on the critical path; they sum to ``e2e``."""
+    """Seconds on the critical path, for the phases that occur there; they sum to ``e2e``."""
     iterations: tuple[Iteration, ...]
     lead_in: float
     """Seconds before the first model call of the path."""
     bars: tuple[Bar, ...]
+    """Every span, parents before children."""
     detached: tuple[SpanId, ...]
-    """Work that outlived its parent; not in E2E."""
+    """Work that outlived its parent; not in E2E. What hangs below it is not listed again."""
     task_ttft: float | None
-    """First VISIBLE output of the task - the user's request."""
+    """First VISIBLE output of the task - the user's request.
+
+    That is the first visible token of the answer: the last call of the loop that issued no tool calls, did not fail
+    and is no sub-agent's (not inside a tool); where it was not streamed, its end. An earlier answer without tool calls
+    was read by another call, not by the user: else it would have ended the task.
+    """
     last_call_ttft: float | None
+    """What a per-call dashboard would show: TTFT of the loop's last call."""
     usage: Usage
     """Sums over all calls; a field is unknown when any call's is."""
     cached_share: float | None
+    """``cache_read`` / ``input_tokens``."""
     cost: MicroUsd | None
     failures: int
+    """Calls, tools and retrievals that failed."""
+    retries: int | None
+    """Times that a call was sent again; unknown when any call's attempts are."""
+    human: float
+    """Seconds inside the task's bounds in which only a person was waited for; not in E2E."""
     unknowns: tuple[str, ...]
-    """Plain sentences: what could not be known, and why."""
+    """Plain sentences: what could not be known, what was repaired or assumed, and why."""
+
+
+def dissect(spans: Sequence[Span], *, prices: PriceOf = price_of) -> Anatomy:
+    """Take one task apart; spans in any order and any state.
+
+    Args:
+        spans: all spans of one task. None at all give an anatomy of length 0.
+        prices: where the prices come from of calls whose cost was not recorded.
+    """
+    tree = grow(spans)
+    held = contract(tree)
+    graph = graph_of(held)
+    pieces = pieces_of(tree, held)
+    walked = tiles(graph, held, pieces)
+    lead_in, turns = turns_of(walked, frozenset(held.calls))
+    totals = total([tree.spans[i] for i in held.calls], [s for s in tree.spans if is_tool(s)], prices)
+    notes = [*tree.notes, *held.notes]
+    if flushed(held):
+        notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
+    task_ttft = _task_ttft(tree, held, turns, notes)
+    iterations = tuple(_iteration(tree, turn) for turn in turns)
+    ids = [span.id for span in tree.spans]
+    return Anatomy(
+        task=tree.spans[0].task,
+        session=next((span.session for span in tree.spans if span.session is not None), None),
+        started_at=tree.origin,
+        e2e=held.hi[0],
+        n=len(turns),
+        calls=len(held.calls),
+        path=tuple([Segment(ids[tile.owner], tile.phase, tile.start, tile.end) for tile in walked]),
+        phases=_phases(walked),
+        iterations=iterations,
+        lead_in=fsum(tile.end - tile.start for tile in lead_in),
+        bars=bars_of(tree, held, graph, pieces, walked),
+        detached=tuple(ids[i] for i in held.detached),
+        task_ttft=task_ttft,
+        last_call_ttft=iterations[-1].ttft if iterations else None,
+        usage=totals.usage,
+        cached_share=_share(totals.usage),
+        cost=totals.cost,
+        failures=totals.failures,
+        retries=totals.retries,
+        human=tree.human,
+        unknowns=(*notes, *totals.notes),
+    )
+
+
+def _phases(walked: Iterable[Tile]) -> dict[Phase, float]:
+    lengths: dict[Phase, list[float]] = {}
+    for tile in walked:
+        lengths.setdefault(tile.phase, []).append(tile.end - tile.start)
+    return {phase: fsum(lengths[phase]) for phase in Phase if phase in lengths}
+
+
+def _iteration(tree: Tree, turn: Turn) -> Iteration:
+    span, phases = tree.spans[turn.call], _phases(turn.tiles)
+    call = span.work
+    if not isinstance(call, ModelCall):
+        msg = f"a turn's call is a model call, got {type(call).__name__}"
+        raise TypeError(msg)
+    return Iteration(
+        span=span.id,
+        model=call.model,
+        hop=phases.get(Phase.HOP, 0.0),
+        queue=phases.get(Phase.QUEUE, 0.0),
+        prefill=phases.get(Phase.PREFILL, 0.0),
+        decode=phases.get(Phase.DECODE, 0.0),
+        model_unsplit=phases.get(Phase.MODEL, 0.0),
+        tools=phases.get(Phase.TOOL, 0.0) + phases.get(Phase.RETRIEVAL, 0.0),
+        ttft=ttft(call, span.start),
+        tpot=tpot(call),
+        usage=call.usage,
+    )
+
+
+def ttft(call: ModelCall, start: float) -> float | None:
+    """First token received - request sent (or, where that was not timed, the span's start); seconds."""
+    if call.first_token is None:
+        return None
+    return call.first_token - (start if call.sent is None else call.sent)
+
+
+def tpot(call: ModelCall) -> float | None:
+    """(last token - first token) / (output_tokens - 1); seconds."""
+    count = call.usage.output_tokens
+    if call.first_token is None or call.last_token is None or count is None or count < 2:  # noqa: PLR2004 - a gap needs two
+        return None
+    return (call.last_token - call.first_token) / (count - 1)
+
+
+def _task_ttft(tree: Tree, held: Contraction, turns: Sequence[Turn], notes: list[str]) -> float | None:
+    in_tool = [False] * len(tree.spans)
+    for i in held.nodes[1:]:
+        above = held.holder[i]
+        in_tool[i] = in_tool[above] or isinstance(tree.spans[above].work, ToolUse)
+    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in turns if not in_tool[turn.call]]
+    answers = [
+        (span.work, end)
+        for span, end in loop
+        if isinstance(span.work, ModelCall) and not span.work.tool_calls and span.error is None
+    ]
+    if not answers or (answers[-1][0] is not loop[-1][0].work):
+        notes.append("Task TTFT is unknown: the loop does not end with an answer.")
+        return None
+    call, end = answers[-1]
+    if len(answers) > 1:
+        notes.append(
+            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
+            " been read by another call, not by the user."
+        )
+    if call.first_visible is not None:
+        return tree.at(call.first_visible)
+    if call.stream is False:
+        return end
+    notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")
+    return None
+
+
+def _share(usage: Usage) -> float | None:
+    if usage.cache_read is None or not usage.input_tokens:
+        return None
+    return usage.cache_read / usage.input_tokens

@@ -1,0 +1,141 @@
+"""From a task tree to what the task waited for: work and agents stay, the rest is spliced out."""
+
+from typing import TypeVar
+
+from msgspec import Struct, structs
+
+from headway.core.span import HumanWait, ModelCall, Step
+from headway.core.usage import Usage
+from headway.trace.tree import Tree
+
+EPSILON = 0.001
+"""Seconds that two recorded times may be apart and still mean the same moment."""
+OUTLIVING = 0.01
+"""Share of its holder's length by which a span may end after it (at least EPSILON) and still belong to it."""
+
+Known = TypeVar("Known", ModelCall, Usage)
+
+
+class Contraction(Struct, frozen=True, kw_only=True):
+    """Which spans the task waited for, and what each hangs from; indices are the tree's."""
+
+    nodes: list[int]
+    """Work, and agents that hold some, which belong to E2E: holders before what they hold; the first is the root."""
+    holder: list[int]
+    """The node that holds a span, through whatever was spliced out between."""
+    lo: list[float]
+    hi: list[float]
+    """Times of the nodes, each inside its holder's."""
+    calls: list[int]
+    """Model calls, each once: detached ones too, wrappers not."""
+    detached: list[int]
+    """Work that its holder did not wait for; what hangs below it is not listed again."""
+    adrift: bytearray
+    """Whether a span is detached or hangs below one that is."""
+    notes: list[str]
+
+
+def contract(tree: Tree) -> Contraction:
+    """Keep calls, tools, retrievals, and agents that hold some; splice out all other steps, waiters among them.
+
+    A call inside a call is one call: the inner one stays, and learns what only the outer one knows. What starts when
+    the call above it has ended was asked for by its answer and stands beside it. What starts after its holder has
+    ended, or outlives it by more than jitter, was not waited for: it is detached, with all below it.
+    """
+    notes: list[str] = []
+    node = _nodes(tree)
+    is_call = [isinstance(span.work, ModelCall) for span in tree.spans]
+    holder = _holders(tree, node, is_call)
+    inner: dict[int, list[int]] = {}
+    for i, called in enumerate(is_call):
+        if called and i and is_call[holder[i]]:
+            inner.setdefault(holder[i], []).append(i)
+    if inner:
+        _merge(tree, inner)
+        for wrapper in inner:
+            is_call[wrapper] = False
+            node[wrapper] = wrapper == 0
+        holder = _holders(tree, node, is_call)
+        notes.append(f"{_calls(len(inner))} recorded with another inside: the inner one is counted, once.")
+    calls = [i for i, called in enumerate(is_call) if called]
+    return _clip(tree, node, holder, calls, notes)
+
+
+def _nodes(tree: Tree) -> list[bool]:
+    structure = [isinstance(span.work, Step | HumanWait) for span in tree.spans]
+    holds = [not step for step in structure]  # work at or below
+    for i in range(len(holds) - 1, 0, -1):
+        if holds[i]:
+            holds[tree.parent[i]] = True
+    node = [
+        not step or (held and isinstance(span.work, Step) and span.work.agent is not None)
+        for span, step, held in zip(tree.spans, structure, holds, strict=True)
+    ]
+    node[0] = True
+    return node
+
+
+def _holders(tree: Tree, node: list[bool], is_call: list[bool]) -> list[int]:
+    start, end = tree.start, tree.end
+    holder = [0] * len(node)
+    for i in range(1, len(node)):
+        above = tree.parent[i]
+        if not node[above]:
+            above = holder[above]
+        while is_call[above] and above and start[i] >= end[above] - EPSILON:
+            above = holder[above]
+        holder[i] = above
+    return holder
+
+
+def _merge(tree: Tree, inner: dict[int, list[int]]) -> None:
+    """Tell an only inner call what its wrapper alone knows; among several nobody can say whose it was."""
+    for wrapper in sorted(inner):  # outermost first: what it knows passes on all the way in
+        if len(inner[wrapper]) != 1:
+            continue
+        (leaf,) = inner[wrapper]
+        span, outer = tree.spans[leaf], tree.spans[wrapper].work
+        if isinstance(span.work, ModelCall) and isinstance(outer, ModelCall):
+            work = _filled(span.work, outer)
+            usage: Usage = _filled(span.work.usage, outer.usage)
+            tools = span.work.tool_calls or outer.tool_calls
+            tree.spans[leaf] = structs.replace(span, work=structs.replace(work, usage=usage, tool_calls=tools))
+
+
+def _filled(inner: Known, outer: Known) -> Known:
+    known = {name: getattr(outer, name) for name in inner.__struct_fields__ if getattr(inner, name) is None}
+    return structs.replace(inner, **known)
+
+
+def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], notes: list[str]) -> Contraction:
+    """Bring each node inside its holder, or cut it off."""
+    lo, hi = list(tree.start), list(tree.end)
+    nodes, detached, adrift = [0], list[int](), bytearray(len(node))
+    early = 0
+    for i in range(1, len(node)):
+        above = holder[i]
+        if adrift[above]:
+            adrift[i] = 1
+            continue
+        if not node[i]:
+            continue
+        jitter = max(EPSILON, OUTLIVING * (hi[above] - lo[above]))
+        if lo[i] > hi[above] + EPSILON or hi[i] > hi[above] + jitter:
+            adrift[i] = 1
+            detached.append(i)
+            continue
+        early += lo[i] < lo[above] - EPSILON
+        lo[i] = min(max(lo[i], lo[above]), hi[above])
+        hi[i] = min(max(hi[i], lo[i]), hi[above])
+        nodes.append(i)
+    if early:
+        notes.append(f"Started before what holds them: {early:,}. Only the part inside is in E2E.")
+    if detached:
+        notes.append(f"Outlived what started them: {len(detached):,}. Reported as detached, not in E2E.")
+    return Contraction(
+        nodes=nodes, holder=holder, lo=lo, hi=hi, calls=calls, detached=detached, adrift=adrift, notes=notes
+    )
+
+
+def _calls(number: int) -> str:
+    return "1 model call was" if number == 1 else f"{number:,} model calls were"

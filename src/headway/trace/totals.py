@@ -1,0 +1,109 @@
+"""A task's tokens and money, and what about its calls could not be known."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from headway.core.money import MicroUsd
+from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.core.usage import Usage
+from headway.trace.phases import is_derived
+from headway.trace.prices import PriceOf, charge, price_for
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """Sums over a task's work; ``None`` is unknown."""
+
+    usage: Usage
+    cost: MicroUsd | None
+    failures: int
+    retries: int | None
+    notes: list[str]
+    """Plain sentences: what is unknown, of how many calls."""
+
+
+def total(calls: Sequence[Span], tools: Sequence[Span], prices: PriceOf) -> Totals:
+    """Add up a task.
+
+    Args:
+        calls: spans of its model calls, each call once.
+        tools: spans of its tools and retrievals.
+        prices: prices of calls whose cost was not recorded.
+    """
+    notes: list[str] = []
+    made = [(span.work, span.start) for span in calls if isinstance(span.work, ModelCall)]
+    works = [call for call, _ in made]
+    usage = _usage(works, notes)
+    cost = _cost(made, prices, notes)
+    _splits(works, notes)
+    attempts = [call.attempts for call in works if call.attempts is not None]
+    if hidden := len(works) - len(attempts):
+        notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
+    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in tools):
+        notes.append(
+            f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
+            " next request, so the agent's own code is in it."
+        )
+    return Totals(
+        usage=usage,
+        cost=cost,
+        failures=sum(_failed(span) for span in (*calls, *tools)),
+        retries=None if hidden else sum(attempts) - len(attempts),
+        notes=notes,
+    )
+
+
+def _failed(span: Span) -> bool:
+    return span.error is not None or (isinstance(span.work, ToolUse) and span.work.failed is True)
+
+
+def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:
+    sums: dict[str, int | None] = {}
+    for field in Usage.__struct_fields__:
+        counts: list[int | None] = [getattr(call.usage, field) for call in calls]
+        known = [count for count in counts if count is not None]
+        sums[field] = sum(known) if len(known) == len(counts) else None
+        told = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cache_read": "Cached tokens"}
+        if len(known) < len(counts) and field in told:
+            notes.append(f"{told[field]} are unknown for {_of(len(counts) - len(known), calls)}, and so is their sum.")
+    return Usage(**sums)
+
+
+def _cost(calls: Sequence[tuple[ModelCall, float]], prices: PriceOf, notes: list[str]) -> MicroUsd | None:
+    charged = 0
+    uncounted = 0
+    unpriced: dict[str, None] = {}  # a set in order of appearance
+    for call, start in calls:
+        cost = charge(call, start, prices)
+        if cost is not None:
+            charged += cost
+        elif price_for(call, start, prices) is None:
+            unpriced[call.model] = None
+        else:
+            uncounted += 1
+    if unpriced:
+        notes.append(f"Cost is unknown: no price is known for {', '.join(unpriced)}.")
+    if uncounted:
+        notes.append(f"Cost is unknown: token counts that it needs are missing for {_of(uncounted, calls)}.")
+    return None if unpriced or uncounted else MicroUsd(charged)
+
+
+def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:
+    derived = sum(map(is_derived, calls))
+    unsplit = sum(call.first_token is None and call.engine is None for call in calls)
+    if derived:
+        notes.append(
+            f"Queue, prefill and decode are derived from the engine's own timings for {_of(derived, calls)}, which did"
+            " not arrive as a timed stream."
+        )
+    if unsplit:
+        notes.append(f"Shown as model time, unsplit: {_of(unsplit, calls)}, whose first token was not timed.")
+
+
+def _of(some: int, calls: Sequence[object]) -> str:
+    return f"{some:,} of {len(calls):,} call" + ("" if len(calls) == 1 else "s")
+
+
+def is_tool(span: Span) -> bool:
+    """Whether a span is a tool or a retrieval."""
+    return isinstance(span.work, ToolUse | Retrieval)
