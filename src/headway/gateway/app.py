@@ -1,0 +1,169 @@
+"""The gateway: what it answers, and its life from start to graceful close."""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from headway.core.clock import Clock
+from headway.core.config import Limits, Recording
+from headway.core.errors import BadInputError
+from headway.gateway.call import Call, Wiring
+from headway.gateway.deadlines import Deadlines, beat_for
+from headway.gateway.fleet import LiveFleet
+from headway.gateway.front import Client, Front, Request
+from headway.gateway.journal import Journal
+from headway.gateway.listing import Listing
+from headway.gateway.metrics import Metrics
+from headway.gateway.responses import JSON, TEXT, Failure, failure
+from headway.gateway.server import ClientConnection
+from headway.gateway.upstream import Upstream
+from headway.policy.identify import Identifier
+from headway.policy.route import RoutePolicy
+from headway.trace.record import Recorder
+
+_CHAT: Final = b"/v1/chat/completions"
+_METHODS: Final = {_CHAT: b"POST", b"/v1/models": b"GET", b"/health": b"GET", b"/metrics": b"GET"}
+_WHAT_IS_HERE: Final = "Use POST /v1/chat/completions, GET /v1/models, GET /health or GET /metrics."
+_OK: Final = 200
+_UNAVAILABLE: Final = 503
+_BACKLOG: Final = 4096
+_SHOWN_BYTES: Final = 100
+_FLUSH_SECONDS: Final = 0.5
+"""How long clients may take to read why they were cut off, when the gateway stops."""
+_SHUTDOWN: Final = failure("shutdown", 503, "The gateway is shutting down. Try again in a moment.")
+
+
+class Gateway:
+    """An OpenAI-compatible endpoint in front of a fleet.
+
+    Args:
+        fleet: the engines.
+        policy: chooses one for each call.
+        identifier: tells which task a call belongs to; ``None``: each is its own.
+        recorder: takes the spans; ``None``: none are kept. Without both, answers are relayed unseen.
+        limits: bounds on everything that a client or an engine could make grow.
+        recording: whether text is kept.
+        clock: for every time and every deadline.
+    """
+
+    def __init__(
+        self,
+        fleet: LiveFleet,
+        *,
+        policy: RoutePolicy,
+        identifier: Identifier | None,
+        recorder: Recorder | None,
+        limits: Limits,
+        recording: Recording,
+        clock: Clock,
+    ) -> None:
+        self.fleet = fleet
+        self.metrics = Metrics()
+        self._clock = clock
+        self._deadlines = Deadlines(clock, beat_for(limits))
+        self.upstream = Upstream(limits, clock, self._deadlines)
+        self.journal = Journal(identifier, recorder if recording.enabled else None, self.metrics, recording)
+        self._front = Front(self, limits, clock, self._deadlines)
+        self._wiring = Wiring(
+            fleet=fleet,
+            policy=policy,
+            upstream=self.upstream,
+            journal=self.journal,
+            limits=limits,
+            clock=clock,
+        )
+        self._server: asyncio.Server | None = None
+
+    # --- life
+
+    async def start(self, host: str, port: int) -> tuple[str, int]:
+        """Listen; port 0 is a free one.
+
+        Returns:
+            The address in use.
+
+        Raises:
+            BadInputError: the address cannot be listened on.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(lambda: ClientConnection(self._front), host, port, backlog=_BACKLOG)
+        except OSError as error:
+            raise BadInputError(
+                f"Cannot listen on {host}:{port}: {error.strerror or error}.",
+                fix="Choose another --port (0 for a free one), or stop what listens there.",
+            ) from error
+        self._deadlines.start()
+        name = self._server.sockets[0].getsockname()
+        return name[0], name[1]
+
+    async def close(self, drain: float) -> None:
+        """Stop: accept no more, let what is under way end within ``drain`` seconds, then end it with an error."""
+        front = self._front
+        front.draining = True
+        if self._server is not None:
+            self._server.close()
+        for connection in list(front.connections):
+            connection.drain()
+        if not await front.emptied(drain):
+            for connection in list(front.connections):
+                connection.cancel(_SHUTDOWN)
+            if not await front.emptied(_FLUSH_SECONDS):
+                for connection in list(front.connections):
+                    connection.abort()
+                await front.emptied(None)
+        await self.upstream.close()
+        self._deadlines.stop()
+        if self._server is not None:
+            await self._server.wait_closed()
+            self._server = None
+
+    # --- what is answered
+
+    def handle(self, request: Request, client: Client) -> None:
+        """Answer one request."""
+        allowed = _METHODS.get(request.path)
+        if allowed is None:
+            client.fail(failure("not_found", 404, f"There is no {_shown(request.path)} here. {_WHAT_IS_HERE}"))
+        elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
+            message = f"{_shown(request.path)} answers {allowed.decode()} and not {_shown(request.method)}."
+            client.fail(failure("method_not_allowed", 405, message), [*JSON, (b"allow", allowed)])
+        elif request.path == _CHAT:
+            Call(self._wiring, request, client).start()
+        elif request.path == b"/v1/models":
+            Listing(self.fleet, self.upstream, request, client).start()
+        elif request.path == b"/health":
+            self._health(client)
+        else:
+            client.respond(_OK, self._metrics_page(), TEXT)
+
+    def refused(self, request: Request, problem: Failure, now: float) -> None:
+        """A request was turned away before it was complete: a call that failed, if it was to be one."""
+        if request.path == _CHAT:
+            record = self.journal.open(request.received)
+            record.error = problem.error
+            self.journal.close(record, now)
+
+    def _health(self, client: Client) -> None:
+        replicas = self.fleet.health()
+        healthy = sum(replica.healthy for replica in replicas)
+        word = "ok" if healthy == len(replicas) and healthy else "degraded" if healthy else "down"
+        body = {"status": word, "replicas": [msgspec.structs.asdict(replica) for replica in replicas]}
+        client.respond(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
+
+    def _metrics_page(self) -> bytes:
+        journal = self.journal
+        page = self.metrics.render(
+            self.fleet.view(), spans_recorded=journal.spans_recorded, spans_dropped=journal.spans_dropped
+        )
+        return page + (
+            b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
+            b"# TYPE headway_observation_faults_total counter\n"
+            b"headway_observation_faults_total %d\n" % journal.faults
+        )
+
+
+def _shown(text: bytes) -> str:
+    """What a client sent, fit to be sent back."""
+    return text[:_SHOWN_BYTES].decode("ascii", "replace")

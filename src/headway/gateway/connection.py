@@ -1,0 +1,274 @@
+"""The side that faces an engine: one HTTP/1.1 connection that carries one exchange at a time."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+import httptools
+from msgspec import Struct
+
+from headway.core.clock import Clock
+from headway.core.config import Limits
+from headway.core.span import ErrorType
+from headway.gateway.deadlines import NEVER, Deadlines
+from headway.gateway.responses import Headers
+
+_OK: Final = 200
+
+
+class Breakdown(Struct, frozen=True, kw_only=True):
+    """How an exchange with an engine broke off."""
+
+    error: ErrorType
+    detail: str
+    """Half a sentence that follows the replica's name."""
+    silent: bool = False
+    """Not one byte of an answer had come."""
+
+
+class Exchange(Protocol):
+    """Who asked, and is told of the answer as it comes. After the last two nothing more is told."""
+
+    def answer_head(self, status: int, headers: Headers) -> None:
+        """The answer's head."""
+        ...
+
+    def answer_body(self, data: bytes, now: float) -> None:
+        """A piece of its body, without the framing."""
+        ...
+
+    def answer_end(self, now: float) -> None:
+        """The answer is complete; the connection is free again."""
+        ...
+
+    def answer_broken(self, breakdown: Breakdown, now: float) -> None:
+        """There will be no (more) answer."""
+        ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """A connection to one replica.
+
+    Args:
+        on_free: called when an exchange has ended well and the connection may carry another.
+        on_lost: called once, when the connection is gone.
+    """
+
+    __slots__ = (
+        "_answered",
+        "_body",
+        "_clock",
+        "_complete",
+        "_deadlines",
+        "_exchange",
+        "_head_bytes",
+        "_head_told",
+        "_headers",
+        "_limits",
+        "_on_free",
+        "_on_lost",
+        "_parser",
+        "_status",
+        "_transport",
+        "_until_close",
+        "deadline",
+        "reused",
+        "sent_at",
+    )
+
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        deadlines: Deadlines,
+        *,
+        on_free: "Callable[[UpstreamConnection], None]",
+        on_lost: "Callable[[UpstreamConnection], None]",
+    ) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._deadlines = deadlines
+        self._on_free = on_free
+        self._on_lost = on_lost
+        self._transport: asyncio.Transport
+        self._parser = httptools.HttpResponseParser(self)
+        self._exchange: Exchange | None = None
+        self.deadline = NEVER
+        self.sent_at = 0.0
+        self.reused = False
+        """Whether the exchange under way is not its first."""
+        self._answered = False
+        """Any byte of the answer has come."""
+        self._status = 0
+        """Of the head that is complete; 0 before."""
+        self._head_told = False
+        self._head_bytes = 0
+        self._headers: Headers = []
+        self._body: list[bytes] = []
+        self._until_close = False
+        self._complete = False
+
+    # --- what the pool and the exchange tell
+
+    def send(self, head: bytes, body: bytes, exchange: Exchange) -> None:
+        """Begin an exchange."""
+        self._exchange = exchange
+        self.sent_at = self._clock.now()
+        self.deadline = self.sent_at + self._limits.first_byte_seconds
+        self._answered = self._head_told = self._complete = self._until_close = False
+        self._status = self._head_bytes = 0
+        self._headers = []
+        if len(body) < self._limits.write_buffer_bytes:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+
+    def rest(self, until: float) -> None:
+        """Idle in the pool, at most until then."""
+        self.deadline = until
+        self.reused = True
+
+    def pause(self) -> None:
+        """Read no further: whoever the answer is for cannot keep up."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+            self.deadline = NEVER
+
+    def resume(self) -> None:
+        """Read on."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+            self.deadline = self._clock.now() + self._limits.stall_seconds
+
+    def abort(self) -> None:
+        """Cut the connection at once; the exchange, if any, is told nothing more."""
+        self._exchange = None
+        self._transport.abort()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it can carry nothing any more."""
+        return self._transport.is_closing()
+
+    # --- what the event loop tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The replica accepted."""
+        self._transport = cast("asyncio.Transport", transport)
+        raw = cast("socket.socket", transport.get_extra_info("socket"))
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._deadlines.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone; an exchange under way is told."""
+        self._deadlines.discard(self)
+        self._on_lost(self)
+        part = "before its answer was complete" if self._answered else "without an answer"
+        how = "closed the connection" if exc is None else f"broke the connection ({type(exc).__name__})"
+        self._break("upstream_closed", f"{how} {part}")
+
+    def eof_received(self) -> bool:
+        """The replica sends no more; that ends an answer without length or chunks in good order."""
+        if self._until_close and self._exchange is not None:
+            self._complete = True
+            self._tell(self._exchange, self._clock.now())
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of an answer."""
+        exchange = self._exchange
+        if exchange is None:
+            self._transport.abort()  # an answer that nobody asked for: nothing on this connection can be trusted
+            return
+        now = self._clock.now()
+        self._answered = True
+        self.deadline = now + self._limits.stall_seconds
+        problem = ""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError:
+            if not self._complete:
+                raise
+            self._transport.abort()
+        except httptools.HttpParserUpgrade:
+            problem = "switched to another protocol"
+        except httptools.HttpParserError as error:
+            problem = f"sent an answer that is not valid HTTP/1.1 ({error})"
+        if not self._status:
+            self._head_bytes += len(data)
+            if self._head_bytes > self._limits.header_bytes:
+                problem = problem or f"sent a header longer than {self._limits.header_bytes} bytes"
+        self._tell(exchange, now)
+        if problem:
+            self._break("upstream_malformed", problem)
+
+    def expire(self, now: float) -> None:
+        """The replica took too long, or the idle connection is old."""
+        waited = now - self.sent_at
+        if self._exchange is None:
+            self._transport.close()
+        elif self._answered:
+            self._break("upstream_stalled", f"sent nothing for {self._limits.stall_seconds:g} s in mid-answer")
+        else:
+            self._break("upstream_timeout", f"had not begun to answer after {waited:.1f} s")
+
+    # --- what the parser tells
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer; a second answer was not asked for."""
+        if self._complete:
+            raise ValueError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or a trailer, which is dropped."""
+        if not self._status:
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """The header has ended."""
+        status = self._parser.get_status_code()
+        if status < _OK:
+            self._headers = []  # 100 Continue and the like: the answer is yet to come
+            return
+        self._status = status
+        fields = dict(self._headers)
+        self._until_close = b"content-length" not in fields and b"transfer-encoding" not in fields
+
+    def on_body(self, data: bytes) -> None:
+        """A piece of the body."""
+        self._body.append(data)
+
+    def on_message_complete(self) -> None:
+        """The answer has ended."""
+        self._complete = self._status >= _OK
+
+    # --- within
+
+    def _tell(self, exchange: Exchange, now: float) -> None:
+        """Pass on what one read has brought."""
+        if self._status and not self._head_told:
+            self._head_told = True
+            exchange.answer_head(self._status, self._headers)
+        if self._body:
+            body, self._body = self._body, []
+            if self._exchange is exchange:
+                exchange.answer_body(body[0] if len(body) == 1 else b"".join(body), now)
+        if self._complete and self._exchange is exchange:
+            self._exchange = None
+            self._end_or_rest()
+            exchange.answer_end(now)
+
+    def _end_or_rest(self) -> None:
+        unsent = self._transport.get_write_buffer_size()
+        if self._transport.is_closing() or unsent or self._until_close or not self._parser.should_keep_alive():
+            self._transport.abort() if unsent else self._transport.close()
+        else:
+            self._on_free(self)
+
+    def _break(self, error: str, detail: str) -> None:
+        exchange, self._exchange = self._exchange, None
+        self._transport.abort()
+        if exchange is not None:
+            breakdown = Breakdown(error=ErrorType(error), detail=detail, silent=not self._answered)
+            exchange.answer_broken(breakdown, self._clock.now())

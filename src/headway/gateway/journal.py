@@ -1,0 +1,240 @@
+"""What is known of a call, and where it goes when the call has ended: identity, spans, metrics.
+
+Nothing here may harm a request: an exception out of identity or metrics is counted, logged once and left at that.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from headway.core.config import Recording
+from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Span, ToolCallRef, ToolUse, Work
+from headway.core.task import Identity, SpanId, TaskId
+from headway.core.usage import Usage
+from headway.gateway.metrics import Metrics
+from headway.policy.headers import IDENTITY_HEADERS
+from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
+from headway.policy.messages import IssuedCall
+from headway.trace.record import Recorder
+from headway.wire.openai import Answer, ChatRequest
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
+_NAMES = {name.encode(): name for name in IDENTITY_HEADERS}
+_TENANT = ""
+"""Headway has no keys of its own yet, so all its callers are one tenant."""
+
+
+class CallRecord:
+    """The facts of one call, filled in as they come to be known. Times are epoch seconds; ``None`` is unknown."""
+
+    __slots__ = (
+        "answer",
+        "attempts",
+        "error",
+        "first_token",
+        "first_visible",
+        "identity",
+        "itl",
+        "last_token",
+        "model",
+        "prompt",
+        "provider",
+        "receipt",
+        "received",
+        "replica",
+        "sent",
+        "span",
+        "stream",
+        "task",
+    )
+
+    def __init__(self, span: SpanId, received: float) -> None:
+        self.span = span
+        self.received = received
+        self.task = TaskId("")
+        self.identity: Identity | None = None
+        self.model = "unknown"
+        self.stream: bool | None = None
+        self.replica: str | None = None
+        self.provider: str | None = None
+        self.receipt: Receipt | None = None
+        self.sent: float | None = None
+        self.attempts = 0
+        self.first_token: float | None = None
+        self.first_visible: float | None = None
+        self.last_token: float | None = None
+        self.itl: Itl | None = None
+        self.answer: Answer | None = None
+        self.error: ErrorType | None = None
+        self.prompt = b""
+        """The raw messages, only where text is kept."""
+
+
+class Journal:
+    """Opens a record for each call and closes it.
+
+    Args:
+        identifier: tells which task a call belongs to; without it each call is a task of its own.
+        recorder: takes the spans; without it none are made for it, but metrics still are if there is an identifier.
+        metrics: counts every call that is observed.
+        recording: whether text is kept.
+    """
+
+    def __init__(
+        self, identifier: Identifier | None, recorder: Recorder | None, metrics: Metrics, recording: Recording
+    ) -> None:
+        self._identifier = identifier
+        self._recorder = recorder
+        self._metrics = metrics
+        self._keep_text = recording.keep_text
+        self.active = identifier is not None or recorder is not None
+        """Off: answers are relayed without being looked into."""
+        self.faults = 0
+        """Exceptions out of identity and metrics since the start."""
+
+    @property
+    def spans_recorded(self) -> int:
+        """Spans that are in the store."""
+        return 0 if self._recorder is None else self._recorder.recorded
+
+    @property
+    def spans_dropped(self) -> int:
+        """Spans that never will be."""
+        return 0 if self._recorder is None else self._recorder.dropped
+
+    def open(self, received: float) -> CallRecord:
+        """A record for a request that came at ``received``."""
+        return CallRecord(SpanId(os.urandom(8).hex()), received)
+
+    def identify(self, record: CallRecord, chat: ChatRequest, fields: dict[bytes, bytes], now: float) -> None:
+        """Note what is asked and find out for which task."""
+        record.model = chat.model
+        record.stream = chat.stream is True
+        if not self.active:
+            return
+        messages = bytes(chat.messages)
+        if self._keep_text:
+            record.prompt = messages
+        if self._identifier is not None:
+            headers = {name: fields[raw].decode("latin-1") for raw, name in _NAMES.items() if raw in fields}
+            opening = CallOpening(
+                span=record.span,
+                tenant=_TENANT,
+                model=chat.model,
+                messages=messages,
+                tools=None if chat.tools is None else bytes(chat.tools),
+                headers=headers,
+                body_session=chat.session,
+            )
+            identifier = self._identifier
+            record.identity = self._guard(lambda: identifier.decide(opening, now))
+        record.task = TaskId(os.urandom(16).hex()) if record.identity is None else record.identity.task
+
+    def close(self, record: CallRecord, now: float) -> None:
+        """The call has ended, well or not: hand on what is known of it."""
+        if not self.active:
+            return
+        if not record.task:
+            record.task = TaskId(os.urandom(16).hex())
+        identifier = self._identifier
+        if identifier is not None and record.identity is not None:
+            event = _outcome(record, now)
+            self._guard(lambda: identifier.observe(event, now))
+        span = self._call_span(record, now)
+        self._guard(lambda: self._metrics.observe_call(span))
+        if self._recorder is not None:
+            self._recorder.record(span)
+            if record.identity is not None and (record.identity.tools or record.identity.human_wait is not None):
+                for gap in _gaps(record, record.identity):
+                    self._recorder.record(gap)
+
+    def _guard(self, observe: Callable[[], _T]) -> _T | None:
+        try:
+            return observe()
+        except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
+            self.faults += 1
+            if self.faults == 1:
+                _log.exception("a call could not be observed; it was served, and further such faults are only counted")
+            return None
+
+    def _call_span(self, record: CallRecord, now: float) -> Span:
+        answer = record.answer
+        identity = record.identity
+        work = ModelCall(
+            model=record.model,
+            provider=record.provider,
+            replica=record.replica,
+            stream=record.stream,
+            queued=0.0,
+            sent=record.sent,
+            first_token=record.first_token,
+            first_visible=record.first_visible,
+            last_token=record.last_token,
+            itl=record.itl,
+            usage=Usage() if answer is None else answer.usage,
+            engine=None if answer is None else answer.engine,
+            finish_reason=None if answer is None else answer.finish_reason,
+            attempts=record.attempts,
+            tool_calls=() if answer is None else tuple([ToolCallRef(call.id, call.name) for call in answer.tool_calls]),
+            identity=identity,
+            route=record.receipt,
+        )
+        text = (record.prompt.decode(), "" if answer is None else answer.content) if self._keep_text else None
+        return Span(
+            task=record.task,
+            id=record.span,
+            parent=None if identity is None else identity.parent,
+            name=f"chat {record.model}",
+            start=record.received,
+            end=now,
+            work=work,
+            session=None if identity is None else identity.session,
+            error=record.error,
+            text=text,
+        )
+
+
+def _outcome(record: CallRecord, now: float) -> CallAnswered | CallFailed:
+    answer = record.answer
+    if record.error is not None or answer is None:
+        return CallFailed(span=record.span, ended_at=now)
+    return CallAnswered(
+        span=record.span,
+        content=answer.content,
+        tool_calls=tuple([IssuedCall(call.id, call.name, call.arguments) for call in answer.tool_calls]),
+        ended_at=now,
+        finish_reason=answer.finish_reason,
+    )
+
+
+def _gaps(record: CallRecord, identity: Identity) -> list[Span]:
+    """What happened between the last answer and this request: tools at work, or a person."""
+
+    def span(span_id: SpanId, name: str, start: float, work: Work) -> Span:
+        return Span(
+            task=identity.task,
+            id=span_id,
+            parent=identity.parent,
+            name=name,
+            start=min(start, record.received),
+            end=record.received,
+            work=work,
+            session=identity.session,
+        )
+
+    spans = [
+        span(
+            tool.span_id,
+            f"execute_tool {tool.name}",
+            tool.issued_at,
+            ToolUse(name=tool.name, call_id=tool.call_id, issued_by=tool.issued_by, inferred=True, failed=tool.failed),
+        )
+        for tool in identity.tools
+    ]
+    if identity.human_wait is not None:
+        start = record.received - identity.human_wait
+        spans.append(span(SpanId(os.urandom(8).hex()), "human_wait", start, HumanWait()))
+    return spans

@@ -1,0 +1,89 @@
+"""GET /v1/models: the names that the fleet was told of, and what its other replicas say when asked."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct
+
+from headway.core.errors import HeadwayError
+from headway.core.fleet import Replica
+from headway.gateway.fleet import LiveFleet
+from headway.gateway.front import Client, Request
+from headway.gateway.responses import Failure, failure
+from headway.gateway.upstream import Upstream
+
+_OK: Final = 200
+
+
+class _Name(Struct):
+    id: str
+
+
+class _Models(Struct):
+    data: list[Raw]
+
+
+class Listing:
+    """One client's request for the list, answered when all replicas have said theirs."""
+
+    def __init__(self, fleet: LiveFleet, upstream: Upstream, request: Request, client: Client) -> None:
+        self._fleet = fleet
+        self._upstream = upstream
+        self._authorization = request.fields.get(b"authorization")
+        self._client = client
+
+    def start(self) -> None:
+        """Ask; where every replica declares its models, answer at once."""
+        replicas = [load.replica for load in self._fleet.view().loads]
+        declared = {name: _entry(name) for name in self._fleet.models()}
+        silent = [replica for replica in replicas if not replica.models]
+        self._client.watch(self)
+        self._task = asyncio.get_running_loop().create_task(self._answer(declared, silent))
+
+    async def _answer(self, entries: dict[str, Raw], silent: list[Replica]) -> None:
+        results = await asyncio.gather(*[self._ask(replica) for replica in silent], return_exceptions=True)
+        problem: Failure | None = None
+        for result in results:
+            if isinstance(result, HeadwayError):
+                problem = failure("upstream_models", 502, result)
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                entries = result | entries
+        if problem is not None and not entries:
+            self._client.fail(problem)
+            return
+        body: dict[str, Any] = {"object": "list", "data": list(entries.values())}
+        self._client.respond(_OK, msgspec.json.encode(body))
+
+    async def _ask(self, replica: Replica) -> dict[str, Raw]:
+        status, body = await self._upstream.fetch(replica, "GET", "/models", authorization=self._authorization)
+        try:
+            entries = msgspec.json.decode(body, type=_Models).data
+            return {msgspec.json.decode(entry, type=_Name).id: entry for entry in entries}
+        except msgspec.DecodeError:
+            raise HeadwayError(
+                f"Replica {replica.id!r} answered GET /models with status {status} and not with a list of models.",
+                fix="Check its URL and key, or name its models in the configuration.",
+            ) from None
+
+    def client_gone(self, error: str) -> None:
+        """Ask no further."""
+        del error
+        self._task.cancel()
+
+    def client_blocked(self) -> None:
+        """The list is short; nothing to hold back."""
+
+    def client_ready(self) -> None:
+        """As above."""
+
+    def cancel(self, problem: Failure) -> None:
+        """Answer with ``problem`` now."""
+        self._task.cancel()
+        self._client.fail(problem)
+
+
+def _entry(name: str) -> Raw:
+    return Raw(msgspec.json.encode({"id": name, "object": "model", "created": 0, "owned_by": "headway"}))

@@ -1,0 +1,124 @@
+"""The connections to one replica that are open and idle, and how to open another."""
+
+import asyncio
+import ssl
+from collections import deque
+from urllib.parse import urlsplit
+
+from headway.core.clock import Clock
+from headway.core.config import Limits
+from headway.core.errors import BadInputError, UpstreamError
+from headway.core.fleet import Replica
+from headway.gateway.connection import UpstreamConnection
+from headway.gateway.deadlines import Deadlines
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Pool:
+    """Connections to ``replica``; the one that was used last is used first, so that the rest can grow old and close.
+
+    Raises:
+        BadInputError: the replica's URL is not an http(s) URL with a host.
+    """
+
+    def __init__(self, replica: Replica, limits: Limits, clock: Clock, deadlines: Deadlines) -> None:
+        url = urlsplit(replica.url)
+        if url.scheme not in _PORTS or not url.hostname:
+            raise BadInputError(
+                f"The URL of replica {replica.id!r} is not an http or https URL with a host.",
+                fix="Give the base URL up to and including /v1, e.g. http://127.0.0.1:8001/v1.",
+            )
+        self.replica = replica
+        self.base_path = url.path.rstrip("/").encode()
+        self.host = url.netloc.rpartition("@")[2].encode()
+        self._address = (url.hostname, url.port or _PORTS[url.scheme])
+        self._tls = ssl.create_default_context() if url.scheme == "https" else None
+        self._limits = limits
+        self._clock = clock
+        self._deadlines = deadlines
+        self._idle: deque[UpstreamConnection] = deque()
+        self._open: set[UpstreamConnection] = set()
+        self._closed = False
+        self._emptied = asyncio.Event()
+
+    @property
+    def open_connections(self) -> int:
+        """How many there are, idle or busy."""
+        return len(self._open)
+
+    @property
+    def idle_connections(self) -> int:
+        """How many wait for an exchange."""
+        return len(self._idle)
+
+    def take(self) -> UpstreamConnection | None:
+        """An idle connection that is not known to be dead."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closing:
+                return connection
+        return None
+
+    async def connect(self) -> UpstreamConnection:
+        """A new connection.
+
+        Raises:
+            UpstreamError: the replica cannot be reached, or not within ``connect_seconds``.
+        """
+        loop = asyncio.get_running_loop()
+        host, port = self._address
+        seconds = self._limits.connect_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await loop.create_connection(self._new, host, port, ssl=self._tls)
+        except TimeoutError:
+            raise self._unreachable(f"no connection within {seconds:g} s") from None
+        except ssl.SSLError as error:
+            raise self._unreachable(f"TLS failed: {error.reason or error}") from error
+        except OSError as error:
+            raise self._unreachable(error.strerror or str(error)) from error
+        if self._closed:
+            connection.abort()
+            raise self._unreachable("it was replaced or removed")
+        self._open.add(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close what is idle; what is busy ends when its exchange does."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().abort()
+
+    async def abort(self) -> None:
+        """Cut everything, and wait until it is gone."""
+        self.close()
+        for connection in self._open:
+            connection.abort()
+        if self._open:
+            await self._emptied.wait()
+
+    def _new(self) -> UpstreamConnection:
+        return UpstreamConnection(
+            self._limits, self._clock, self._deadlines, on_free=self._on_free, on_lost=self._on_lost
+        )
+
+    def _on_free(self, connection: UpstreamConnection) -> None:
+        if self._closed:
+            connection.abort()
+            return
+        connection.rest(self._clock.now() + self._limits.idle_seconds)
+        self._idle.append(connection)
+
+    def _on_lost(self, connection: UpstreamConnection) -> None:
+        self._open.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if not self._open:
+            self._emptied.set()
+
+    def _unreachable(self, why: str) -> UpstreamError:
+        return UpstreamError(
+            f"Replica {self.replica.id!r} cannot be reached: {why}.",
+            fix="Check that it runs and that its URL is right.",
+        )

@@ -1,0 +1,52 @@
+"""Why a request is turned away before anybody looks at what it asks for."""
+
+from headway.core.config import Limits
+from headway.gateway.responses import Failure, Headers, failure
+
+
+def header_problem(
+    version: str, url_bytes: int, headers: Headers, fields: dict[bytes, bytes], limits: Limits
+) -> Failure | None:
+    """What is wrong with a header that the parser could read; ``None``: nothing.
+
+    The parser itself refuses what request smuggling is made of: a length beside chunks, two lengths, folded lines.
+    """
+    if version not in {"1.0", "1.1"}:
+        return failure("bad_request", 505, f"HTTP/{version} is not served. Use HTTP/1.1.")
+    coding = fields.get(b"transfer-encoding")
+    if coding is not None and (coding.lower() != b"chunked" or version == "1.0"):
+        return failure("bad_request", 400, "This transfer-encoding is not served. Send `chunked` over HTTP/1.1.")
+    length = fields.get(b"content-length")
+    if length is not None and int(length) > limits.body_bytes:
+        return body_too_long(int(length), limits)
+    if url_bytes + sum([len(name) + len(value) for name, value in headers]) > limits.header_bytes:
+        return header_too_long(limits)
+    return None
+
+
+def not_http(error: Exception) -> Failure:
+    """The bytes are no request."""
+    return failure("bad_request", 400, f"The request is not valid HTTP/1.1: {error}.")
+
+
+def header_too_long(limits: Limits) -> Failure:
+    """More header than is read."""
+    message = f"The request's header is longer than {limits.header_bytes} bytes. Send less in it."
+    return failure("header_too_large", 431, message)
+
+
+def body_too_long(size: int, limits: Limits) -> Failure:
+    """More body than is read; ``size`` is what has come or was announced."""
+    message = f"The request's body of {size} bytes or more is longer than the limit of {limits.body_bytes}."
+    return failure("body_too_large", 413, f"{message} Shorten the messages, or raise body_bytes.")
+
+
+def too_slow(part: str) -> Failure:
+    """The header or the body was not there in time."""
+    return failure("request_timeout", 408, f"The request's {part} did not arrive in time. Send it in one go.")
+
+
+def too_many_connections(limits: Limits) -> Failure:
+    """One connection more than are served."""
+    message = f"The gateway has {limits.connections} connections, which is its limit."
+    return failure("too_many_connections", 503, f"{message} Try again later, or close connections that are idle.")

@@ -1,0 +1,205 @@
+"""How an engine's answer reaches the client: events as they come, anything else once it is complete."""
+
+from typing import Final, Protocol
+
+from headway.core.errors import UpstreamError
+from headway.core.span import ErrorType
+from headway.gateway.front import Client
+from headway.gateway.journal import CallRecord
+from headway.gateway.responses import Failure, Headers, end_to_end
+from headway.wire.openai import Answer, decode_answer
+from headway.wire.openai_stream import AnswerStream
+from headway.wire.sse import EventScanner, events
+
+_OK: Final = 200
+
+
+class BrokenAnswerError(UpstreamError):
+    """The engine's answer cannot be passed on; ``error`` is the word for why."""
+
+    def __init__(self, error: str, what: str, *, fix: str = "") -> None:
+        super().__init__(what, fix=fix)
+        self.error = error
+
+
+class Relay(Protocol):
+    """One answer on its way to the client; `body` and `end` raise `BrokenAnswerError`."""
+
+    def body(self, data: bytes, now: float) -> None:
+        """A piece of the answer came."""
+        ...
+
+    def end(self, now: float) -> None:
+        """The answer is complete."""
+        ...
+
+    def fail(self, problem: Failure) -> None:
+        """The answer broke off: tell the client as well as can still be done."""
+        ...
+
+    def note(self, record: CallRecord) -> None:
+        """Write down what was learnt of the answer, complete or not."""
+        ...
+
+
+class StreamRelay:
+    """Events, passed on whole and untouched as each one completes, so that an error can always follow them cleanly.
+
+    Args:
+        client: who reads them.
+        limit: largest event in bytes, and how much of the answer's text is kept until its end.
+        observed: whether the events are looked into. If not, they are not checked either.
+    """
+
+    def __init__(self, client: Client, limit: int, *, observed: bool) -> None:
+        self._client = client
+        self._scanner = EventScanner(limit)
+        self._stream = AnswerStream(limit) if observed else None
+
+    def body(self, data: bytes, now: float) -> None:
+        """Pass on the events that ``data`` completes."""
+        try:
+            whole = self._scanner.cut(data)
+        except UpstreamError as error:
+            raise BrokenAnswerError("upstream_oversize", error.what, fix=error.fix) from error
+        if not whole:
+            return
+        stream = self._stream
+        if stream is not None:
+            try:
+                for event in events(whole):
+                    stream.feed(event, now)
+            except UpstreamError as error:
+                raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
+        self._client.send(whole)
+
+    def end(self, now: float) -> None:
+        """The response ended in good order; whether the answer did is for its events to say."""
+        del now
+        if self._stream is not None and not (self._stream.complete or self._stream.failed):
+            raise BrokenAnswerError(
+                "upstream_truncated",
+                "The engine ended its stream without [DONE] and without a finish_reason.",
+                fix="Check the engine's log for why it stopped.",
+            )
+        if tail := self._scanner.tail:
+            self._client.send(tail)
+        self._client.end()
+
+    def fail(self, problem: Failure) -> None:
+        """End the stream with an error event."""
+        self._client.send(problem.event())
+        self._client.end(close=True)
+
+    def note(self, record: CallRecord) -> None:
+        """Times of the tokens, and what they said."""
+        stream = self._stream
+        if stream is None:
+            return
+        record.first_token = stream.first_token
+        record.first_visible = stream.first_visible
+        record.last_token = stream.last_token
+        record.itl = stream.itl()
+        record.answer = stream.answer()
+        if stream.failed and record.error is None:
+            record.error = ErrorType("upstream_error_event")
+
+
+class OpaqueRelay:
+    """A stream in an encoding that we cannot read, though we asked for none: passed on as it comes."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def body(self, data: bytes, now: float) -> None:
+        """Pass it on."""
+        del now
+        self._client.send(data)
+
+    def end(self, now: float) -> None:
+        """End the response."""
+        del now
+        self._client.end()
+
+    def fail(self, problem: Failure) -> None:
+        """Cut the connection: no error event could be put into the encoded stream."""
+        del problem
+        self._client.abort()
+
+    def note(self, record: CallRecord) -> None:
+        """Nothing is known."""
+
+
+class WholeRelay:
+    """An answer in one piece, held until it is complete: half of a JSON object helps nobody, an error does.
+
+    Args:
+        client: who reads it.
+        status: the engine's.
+        headers: the engine's, those that are passed on.
+        limit: largest answer in bytes.
+        observed: whether the answer is looked into; only good ones in plain JSON should be.
+    """
+
+    def __init__(self, client: Client, status: int, headers: Headers, limit: int, *, observed: bool) -> None:
+        self._client = client
+        self._status = status
+        self._headers = headers
+        self._limit = limit
+        self._observed = observed
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._answer: Answer | None = None
+
+    def body(self, data: bytes, now: float) -> None:
+        """Hold it."""
+        del now
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > self._limit:
+            raise BrokenAnswerError(
+                "upstream_oversize",
+                f"The engine's answer is longer than {self._limit} bytes.",
+                fix="Ask for a shorter answer, or raise response_bytes.",
+            )
+
+    def end(self, now: float) -> None:
+        """Send all of it."""
+        del now
+        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        if self._observed and self._status == _OK:
+            try:
+                self._answer = decode_answer(body)
+            except UpstreamError as error:
+                raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
+        self._client.respond(self._status, body, self._headers)
+
+    def fail(self, problem: Failure) -> None:
+        """Nothing was sent yet, so the failure is the whole answer."""
+        self._client.fail(problem)
+
+    def note(self, record: CallRecord) -> None:
+        """What the answer said."""
+        record.answer = self._answer
+        if self._status != _OK and record.error is None:
+            record.error = ErrorType(f"http_{self._status}")
+
+
+def relay_for(client: Client, status: int, headers: Headers, extra: Headers, *, limit: int, observed: bool) -> Relay:
+    """The relay that suits an answer with this head; one for a stream sends the head at once.
+
+    Args:
+        client: who reads the answer.
+        status: the engine's.
+        headers: the engine's.
+        extra: headers of our own.
+        limit: largest answer, and largest event, in bytes.
+        observed: whether answers are looked into.
+    """
+    fields = dict(headers)
+    readable = fields.get(b"content-encoding", b"identity") == b"identity"
+    passed = end_to_end(headers) + extra
+    if status != _OK or not fields.get(b"content-type", b"").startswith(b"text/event-stream"):
+        return WholeRelay(client, status, passed, limit, observed=observed and readable)
+    client.begin(status, passed)
+    return StreamRelay(client, limit, observed=observed) if readable else OpaqueRelay(client)

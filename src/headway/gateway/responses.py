@@ -1,0 +1,79 @@
+"""What the gateway itself says over HTTP: response heads, and failures in the shape that OpenAI clients expect."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from msgspec import Struct
+
+from headway.core.errors import HeadwayError
+from headway.core.span import ErrorType
+from headway.wire.openai import error_body
+
+Headers = list[tuple[bytes, bytes]]
+"""Names are lower-case; order and repeats are kept."""
+
+HOP_BY_HOP: Final = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"content-length",
+    }
+)
+"""Headers about one connection or its framing (RFC 9110, 7.6.1), which each side of the gateway sets for itself."""
+
+JSON: Final[Headers] = [(b"content-type", b"application/json")]
+TEXT: Final[Headers] = [(b"content-type", b"text/plain; version=0.0.4; charset=utf-8")]
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+
+_STATUS_LINES: Final = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+_SERVER_ERROR: Final = 500
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why a request got no good answer."""
+
+    error: ErrorType
+    """The word under which spans and metrics know it."""
+    status: int
+    message: str
+    """What, where and what to do; goes to the client, so it never holds a secret."""
+    code: str | None = None
+
+    def body(self) -> bytes:
+        """As the body of a response."""
+        kind = "server_error" if self.status >= _SERVER_ERROR else "invalid_request_error"
+        return error_body(self.message, type=kind, code=self.code or self.error)
+
+    def event(self) -> bytes:
+        """As an event of a stream that has begun."""
+        return b"data: " + self.body() + b"\n\n"
+
+
+def failure(error: str, status: int, cause: HeadwayError | str) -> Failure:
+    """A failure named ``error`` with a message, or with that of what caused it."""
+    return Failure(error=ErrorType(error), status=status, message=str(cause))
+
+
+def head(status: int, headers: Iterable[tuple[bytes, bytes]], framing: bytes) -> bytes:
+    """A response head; ``framing`` is the lines about length and connection, each with its line end."""
+    line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+    return b"%b%b%b\r\n" % (line, b"".join([b"%b: %b\r\n" % header for header in headers]), framing)
+
+
+def end_to_end(headers: Headers, dropped: frozenset[bytes] = HOP_BY_HOP) -> Headers:
+    """The headers that are passed on: all but ``dropped`` and those that the Connection header names."""
+    for name, value in headers:
+        if name == b"connection":
+            named = {token.strip().lower() for token in value.split(b",")}
+            if not named <= dropped | {b"close"}:
+                dropped |= named
+    return [header for header in headers if header[0] not in dropped]
