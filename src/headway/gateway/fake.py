@@ -167,7 +167,7 @@ class FakeEngine:
         self.probes.append(path)
         self.changed()
         match path:
-            case "/health":
+            case "/health" | "/v1/health":
                 return self.health, "application/json", b'{"status":"ok"}'
             case "/v1/models":
                 data = [{"id": name, "object": "model", "created": CREATED, "owned_by": "fake"} for name in self.models]

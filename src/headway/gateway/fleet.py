@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.errors import NotFoundError
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
@@ -106,6 +106,14 @@ class LiveFleet:
             self._view = None
             if self._on_change is not None:
                 self._on_change(replica, healthy, reason)
+
+    def declare(self, replica: ReplicaId, models: tuple[str, ...]) -> None:
+        """Say which models ``replica`` serves; a replica that left already is passed over."""
+        state = self._states.get(replica)
+        if state is not None:
+            self.put(
+                structs.replace(state.load.replica, models=models), healthy=state.load.healthy, reason=state.reason
+            )
 
     def get(self, replica: ReplicaId) -> Replica:
         """The replica of this id.
