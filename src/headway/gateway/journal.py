@@ -17,7 +17,7 @@ from headway.policy.headers import IDENTITY_HEADERS
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 from headway.trace.record import Recorder
-from headway.wire.openai import Answer, ChatRequest
+from headway.wire.openai import NULL, Answer, ChatRequest
 
 _T = TypeVar("_T")
 
@@ -125,7 +125,7 @@ class Journal:
                 tenant=_TENANT,
                 model=chat.model,
                 messages=messages,
-                tools=None if chat.tools is None else bytes(chat.tools),
+                tools=None if chat.tools == NULL else bytes(chat.tools),
                 headers=headers,
                 body_session=chat.session,
             )

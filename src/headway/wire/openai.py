@@ -11,21 +11,24 @@ from msgspec import Raw, Struct
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.usage import EngineTimings, Usage
 
+NULL: Final = Raw(b"null")
+"""Stands for an absent field that is kept as JSON text."""
+
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """What Headway reads of a request; ``messages`` and ``tools`` stay JSON text."""
+    """What Headway reads of a request; ``messages``, ``tools`` and ``metadata`` stay JSON text."""
 
     model: str
     messages: Raw
     stream: bool | None = None
-    tools: Raw | None = None
+    tools: Raw = NULL
     prompt_cache_key: str | None = None
-    metadata: Raw | None = None
+    metadata: Raw = NULL
 
     @property
     def session(self) -> str | None:
         """The session that the body names: ``prompt_cache_key``, else ``metadata.session_id``."""
-        if self.prompt_cache_key or self.metadata is None:
+        if self.prompt_cache_key or self.metadata == NULL:
             return self.prompt_cache_key or None
         try:
             return msgspec.json.decode(self.metadata, type=_Metadata).session_id or None

@@ -9,6 +9,7 @@ from headway.core.errors import UpstreamError
 from headway.core.span import Itl
 from headway.wire.gaps import Gaps
 from headway.wire.openai import (
+    NULL,
     Answer,
     ToolCall,
     WireTimings,
@@ -39,7 +40,7 @@ class _Chunk(Struct):
     usage: WireUsage | None = None
     timings: WireTimings | None = None
     model: str | None = None
-    error: Raw | None = None
+    error: Raw = NULL
 
 
 class _OpenToolCall:
@@ -131,7 +132,7 @@ class AnswerStream:
             self._usage = chunk.usage
         if chunk.timings is not None:
             self._timings = chunk.timings
-        if chunk.error is not None:
+        if chunk.error != NULL:
             self.failed = True
 
     def itl(self) -> Itl | None:
