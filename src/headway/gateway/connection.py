@@ -65,6 +65,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_head_bytes",
         "_head_told",
         "_headers",
+        "_keep_alive",
         "_limits",
         "_on_free",
         "_on_lost",
@@ -107,6 +108,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._headers: Headers = []
         self._body: list[bytes] = []
         self._until_close = False
+        self._keep_alive = False
         self._complete = False
 
     # --- what the pool and the exchange tell
@@ -232,6 +234,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._headers = []  # 100 Continue and the like: the answer is yet to come
             return
         self._status = status
+        self._keep_alive = self._parser.should_keep_alive()
         fields = dict(self._headers)
         self._until_close = b"content-length" not in fields and b"transfer-encoding" not in fields
 
@@ -261,7 +264,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _end_or_rest(self) -> None:
         unsent = self._transport.get_write_buffer_size()
-        if self._transport.is_closing() or unsent or self._until_close or not self._parser.should_keep_alive():
+        if unsent or not self._keep_alive or self._transport.is_closing():
             self._transport.abort() if unsent else self._transport.close()
         else:
             self._on_free(self)
