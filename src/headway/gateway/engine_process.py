@@ -11,8 +11,7 @@ import shutil
 import signal
 import sys
 from importlib import import_module
-from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -68,21 +67,19 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     launch = msgspec.json.decode(sys.stdin.buffer.readline(), type=Launch)
     try:
-        server = serve(launch)
+        _server = serve(launch)  # held: its end is the server's
     except RuntimeError as error:
         sys.exit(f"llama.cpp: {error}")
-    signal.signal(signal.SIGTERM, _end)
-    try:
-        os.write(announce, READY)
-        sys.stdin.buffer.read()
-    finally:
-        shutil.rmtree(launch.slot_folder, ignore_errors=True)
-        del server  # kept until here: its end is the server's
-        os._exit(0)  # at once: calls that still run have nobody to answer to
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: end(launch))
+    os.write(announce, READY)
+    sys.stdin.buffer.read()
+    end(launch)
 
 
-def _end(_signal: int, _frame: FrameType | None) -> None:
-    sys.exit(0)
+def end(launch: Launch) -> NoReturn:
+    """Leave nothing behind and be gone at once: calls that still run have nobody to answer to."""
+    shutil.rmtree(launch.slot_folder, ignore_errors=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":
