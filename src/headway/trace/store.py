@@ -78,7 +78,7 @@ class Store:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(Span)
         if readonly and not path.exists():
-            raise _nothing_recorded(path)
+            raise nothing_recorded(path)
         with self._explained():
             if not readonly:
                 _create_private(path)
@@ -179,7 +179,7 @@ class Store:
                 fix="Give more of the id.",
             )
         if not recent:
-            raise _nothing_recorded(self.path)
+            raise nothing_recorded(self.path)
         near = get_close_matches(prefix, recent, n=3, cutoff=0.5) or recent[:3]
         raise NotFoundError(
             f"There is no task {prefix!r} in {self.path}. The nearest: {', '.join(near)}.",
@@ -195,7 +195,7 @@ class Store:
         self._refuse_others()
         if readonly:
             if not self._user_version():
-                raise _nothing_recorded(self.path)
+                raise nothing_recorded(self.path)
             self._db.execute("PRAGMA query_only = ON")
             return
         if self._pragma("journal_mode") != "wal":
@@ -294,6 +294,14 @@ class Store:
             ) from error
 
 
+def nothing_recorded(path: Path) -> NotFoundError:
+    """The error of a store without spans, or of none at all, with what to do."""
+    return NotFoundError(
+        f"Nothing is recorded yet in {path}.",
+        fix="Start the gateway with `headway serve` and point an agent's base URL at it.",
+    )
+
+
 @cache
 def _insert(rows: int) -> str:
     return f"INSERT OR REPLACE INTO span VALUES {','.join([_ROW] * rows)}"  # noqa: S608 - question marks only
@@ -302,13 +310,6 @@ def _insert(rows: int) -> str:
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
-
-
-def _nothing_recorded(path: Path) -> NotFoundError:
-    return NotFoundError(
-        f"Nothing is recorded yet in {path}.",
-        fix="Start the gateway with `headway serve` and point an agent's base URL at it.",
-    )
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,214 @@
+"""The account of a task for machines: JSON in a stable schema, apart from the types inside.
+
+A field's name ends in its unit: ``_s`` seconds, ``_usd_micro`` millionths of a US dollar; times are seconds since the
+task's start, except ``started_at`` and ``ended_at``, which are epoch seconds. ``null`` is unknown, never 0. Fields may
+be added under the same schema name; a field that changes or goes makes a new one.
+"""
+
+from collections.abc import Sequence
+from math import isinf
+
+import msgspec
+from msgspec import Struct
+
+from headway.core.span import ModelCall
+from headway.core.usage import Usage
+from headway.trace.anatomy import Anatomy, Bar, Iteration
+from headway.trace.levers import Lever
+from headway.trace.path import Segment
+from headway.trace.store import TaskRow
+
+
+class Piece(Struct, frozen=True):
+    """A stretch of time in one phase."""
+
+    span: str
+    phase: str
+    start_s: float
+    end_s: float
+
+
+class SpanLine(Struct, frozen=True, kw_only=True):
+    """One row of the waterfall, parents before children."""
+
+    id: str
+    parent: str | None
+    depth: int
+    kind: str
+    """call, tool, retrieval, step or human."""
+    name: str
+    model: str | None
+    start_s: float
+    end_s: float
+    on_path_s: float
+    slack_s: float | None
+    """``null``: nothing waits for it, so it may take for ever."""
+    error: str | None
+    pieces: tuple[Piece, ...]
+
+
+class Term(Struct, frozen=True, kw_only=True):
+    """One term of the formula; its seconds and ``lead_in_s`` sum to ``e2e_s``."""
+
+    span: str
+    model: str
+    hop_s: float
+    queue_s: float
+    prefill_s: float
+    decode_s: float
+    unsplit_s: float
+    tools_s: float
+    ttft_s: float | None
+    tpot_s: float | None
+    usage: Usage
+
+
+class Saving(Struct, frozen=True, kw_only=True):
+    """A lever: what one change would save on this task."""
+
+    name: str
+    saves_s: float
+    share: float
+    tokens: int | None
+    cost_usd_micro: int | None
+    assumes: str
+    rule: str
+    how: str
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """The whole document of ``headway explain --json``."""
+
+    schema: str = "headway.explain/1"
+    task: str
+    session: str | None
+    started_at: float
+    e2e_s: float
+    iterations: int
+    calls: int
+    failures: int
+    retries: int | None
+    task_ttft_s: float | None
+    last_call_ttft_s: float | None
+    human_s: float
+    phases_s: dict[str, float]
+    lead_in_s: float
+    terms: tuple[Term, ...]
+    path: tuple[Piece, ...]
+    spans: tuple[SpanLine, ...]
+    detached: tuple[str, ...]
+    usage: Usage
+    cached_share: float | None
+    cost_usd_micro: int | None
+    levers: tuple[Saving, ...]
+    unknowns: tuple[str, ...]
+
+
+class TaskLine(Struct, frozen=True, kw_only=True):
+    """One task of ``headway tasks --json``."""
+
+    task: str
+    session: str | None
+    started_at: float
+    ended_at: float | None
+    spans: int
+    calls: int
+    errors: int
+    tokens: int | None
+    models: tuple[str, ...]
+
+
+class TaskList(Struct, frozen=True, kw_only=True):
+    """The whole document of ``headway tasks --json``."""
+
+    schema: str = "headway.tasks/1"
+    tasks: tuple[TaskLine, ...]
+
+
+def task_json(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
+    """The account of one task: an `Account` as JSON on one line."""
+    return _json(
+        Account(
+            task=anatomy.task,
+            session=anatomy.session,
+            started_at=anatomy.started_at,
+            e2e_s=anatomy.e2e,
+            iterations=anatomy.n,
+            calls=anatomy.calls,
+            failures=anatomy.failures,
+            retries=anatomy.retries,
+            task_ttft_s=anatomy.task_ttft,
+            last_call_ttft_s=anatomy.last_call_ttft,
+            human_s=anatomy.human,
+            phases_s={phase.value: seconds for phase, seconds in anatomy.phases.items()},
+            lead_in_s=anatomy.lead_in,
+            terms=tuple(map(_term, anatomy.iterations)),
+            path=tuple(map(_piece, anatomy.path)),
+            spans=tuple(map(_span, anatomy.bars)),
+            detached=anatomy.detached,
+            usage=anatomy.usage,
+            cached_share=anatomy.cached_share,
+            cost_usd_micro=anatomy.cost,
+            levers=tuple(map(_saving, levers)),
+            unknowns=anatomy.unknowns,
+        )
+    )
+
+
+def tasks_json(rows: Sequence[TaskRow]) -> str:
+    """The list of tasks: a `TaskList` as JSON on one line."""
+    return _json(TaskList(tasks=tuple(msgspec.convert(row, TaskLine, from_attributes=True) for row in rows)))
+
+
+def _json(document: Account | TaskList) -> str:
+    return msgspec.json.encode(document).decode()
+
+
+def _term(it: Iteration) -> Term:
+    return Term(
+        span=it.span,
+        model=it.model,
+        hop_s=it.hop,
+        queue_s=it.queue,
+        prefill_s=it.prefill,
+        decode_s=it.decode,
+        unsplit_s=it.model_unsplit,
+        tools_s=it.tools,
+        ttft_s=it.ttft,
+        tpot_s=it.tpot,
+        usage=it.usage,
+    )
+
+
+def _piece(segment: Segment) -> Piece:
+    return Piece(segment.span, segment.phase.value, segment.start, segment.end)
+
+
+def _span(bar: Bar) -> SpanLine:
+    return SpanLine(
+        id=bar.span.id,
+        parent=bar.span.parent,
+        depth=bar.depth,
+        kind=str(bar.span.work.__struct_config__.tag),
+        name=bar.span.name,
+        model=bar.span.work.model if isinstance(bar.span.work, ModelCall) else None,
+        start_s=bar.start,
+        end_s=bar.end,
+        on_path_s=bar.on_path,
+        slack_s=None if isinf(bar.slack) else bar.slack,
+        error=bar.span.error,
+        pieces=tuple(map(_piece, bar.pieces)),
+    )
+
+
+def _saving(lever: Lever) -> Saving:
+    return Saving(
+        name=lever.name,
+        saves_s=lever.seconds,
+        share=lever.share,
+        tokens=lever.tokens,
+        cost_usd_micro=lever.cost,
+        assumes=lever.assumes,
+        rule=lever.rule,
+        how=lever.how,
+    )

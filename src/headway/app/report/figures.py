@@ -1,0 +1,118 @@
+"""Numbers and names as people read them; what is unknown says so."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import floor
+
+from headway.core.money import MicroUsd
+from headway.core.span import Span, ToolUse
+from headway.core.task import TaskId
+from headway.core.usage import Usage
+
+UNKNOWN = "unknown"
+_SHORT = 8
+_TRACE_ID = 32
+
+
+def apportion(values: Sequence[float], total: int) -> list[int]:
+    """Round ``values`` to integers that sum to ``total``: largest remainder first, and nothing stays 0 that is 0.
+
+    Args:
+        values: not negative; their sum is within 1 of ``total`` for a fair result, and positive unless that is 0.
+        total: what the integers shall sum to.
+
+    Raises:
+        ValueError: there is something to hand out, and no value above 0 to give it to.
+    """
+    units = [floor(value) for value in values]
+    receivers = sorted((i for i, value in enumerate(values) if value > 0), key=lambda i: (units[i] - values[i], i))
+    missing = total - sum(units)
+    if missing and not receivers:
+        raise ValueError(f"{total} cannot be shared among {len(values)} values that are all 0")
+    for turn in range(max(missing, 0)):
+        units[receivers[turn % len(receivers)]] += 1
+    for _ in range(max(-missing, 0)):
+        units[max(receivers, key=lambda i: units[i])] -= 1
+    return units
+
+
+def decimals_for(e2e: float) -> int:
+    """How many decimals of a second to print for a task of ``e2e`` seconds: four or five figures in all."""
+    bounds = (10.0, 100.0)
+    return 3 - sum(e2e >= bound for bound in bounds)
+
+
+def fixed(units: int, decimals: int) -> str:
+    """``units`` of 10^-``decimals`` in digits: ``fixed(5230, 2)`` is ``52.30``."""
+    return f"{units / 10**decimals:,.{decimals}f}"
+
+
+def seconds(value: float | None, decimals: int) -> str:
+    """Seconds with their unit."""
+    return UNKNOWN if value is None else f"{value:,.{decimals}f} s"
+
+
+def per_cent(share: float | None) -> str:
+    """A share of 1 in per cent, to a tenth."""
+    return UNKNOWN if share is None else f"{share * 100:.1f} %"
+
+
+def milliseconds(value: float | None) -> str:
+    """Seconds as milliseconds, three figures, without the unit."""
+    if value is None:
+        return UNKNOWN
+    ms = value * 1000
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"  # noqa: PLR2004 - three figures
+
+
+def count(value: int | None) -> str:
+    """A whole number."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def money(value: MicroUsd | None) -> str:
+    """US dollars; exact below a cent, so that nothing but 0 reads as 0."""
+    if value is None:
+        return UNKNOWN
+    dollars = value / 1_000_000
+    return f"${dollars:,.2f}" if value >= 1_000_000 else f"${dollars:.4f}" if value >= 10_000 else f"${dollars:.6f}"  # noqa: PLR2004 - a dollar, a cent
+
+
+def total_tokens(usage: Usage) -> int | None:
+    """Input and output together; unknown when either is."""
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    return usage.input_tokens + usage.output_tokens
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def moment(epoch: float) -> str:
+    """Epoch seconds as local date and time."""
+    return datetime.fromtimestamp(epoch, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def printable(text: str) -> str:
+    """``text`` without what could steer a terminal or hide in a page: every such character becomes U+FFFD."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def label(span: Span) -> str:
+    """What a row of the waterfall is called: the span's name, with a tool's shortened to what matters."""
+    return printable(f"tool {span.work.name}" if isinstance(span.work, ToolUse) else span.name)
+
+
+def short_id(task: TaskId, others: Sequence[TaskId]) -> str:
+    """The shortest beginning of ``task``, of 8 characters at least, that none of ``others`` shares.
+
+    An id that the caller chose is words, not digits, and stays whole.
+    """
+    if len(task) != _TRACE_ID or not all(c in "0123456789abcdef" for c in task):
+        return task
+    length = _SHORT
+    while length < len(task) and any(other != task and other.startswith(task[:length]) for other in others):
+        length += 1
+    return task[:length]

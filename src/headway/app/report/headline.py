@@ -1,0 +1,37 @@
+"""The one sentence that answers "where did the time go?"."""
+
+from headway.app.report.figures import decimals_for, plural, seconds
+from headway.app.report.legend import SIGNS
+from headway.trace.anatomy import Anatomy
+
+_MUCH_LATER = 2.0
+"""From this ratio on, one call's TTFT says little about what the user waited for."""
+
+
+def headline(anatomy: Anatomy) -> str:
+    """What dominates, of how long, over how many calls, and what the user waited for against what one call shows."""
+    decimals = decimals_for(anatomy.e2e)
+    return f"{_whole(anatomy, decimals)}; {_first_output(anatomy, decimals)}."
+
+
+def _whole(anatomy: Anatomy, decimals: int) -> str:
+    e2e = f"{seconds(anatomy.e2e, decimals)} end to end"
+    if anatomy.e2e > 0 and anatomy.phases:
+        phase = max(anatomy.phases, key=lambda phase: anatomy.phases[phase])
+        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {SIGNS[phase].label}"
+    if not anatomy.n:
+        return f"{e2e}, with no model call on the critical path"
+    over = f"over {plural(anatomy.n, 'model call')}" + (" one after another" if anatomy.n > 1 else "")
+    return f"{e2e}, {over}" + (f" ({anatomy.calls:,} in all)" if anatomy.calls != anatomy.n else "")
+
+
+def _first_output(anatomy: Anatomy, decimals: int) -> str:
+    task, call = anatomy.task_ttft, anatomy.last_call_ttft
+    if task is None:
+        user = "when the user saw the first output is unknown"
+    else:
+        user = f"the user saw the first output after {seconds(task, decimals)}"
+    if call is None or anatomy.n <= 1:
+        return user
+    but = "though" if task is not None and task > _MUCH_LATER * call else "and"
+    return f"{user}, {but} the last call began to answer within {seconds(call, decimals)}"

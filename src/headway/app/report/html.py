@@ -1,0 +1,225 @@
+"""The account of a task as one HTML file: nothing is fetched, nothing runs, everything is escaped."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+from math import isinf
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from msgspec import Struct
+
+from headway.app.report import figures
+from headway.app.report.fold import Fold, fold, raster
+from headway.app.report.formula import COLUMNS, Formula, formula
+from headway.app.report.headline import headline
+from headway.app.report.legend import SIGNS
+from headway.app.report.measured import MEASURED, everything, of_span
+from headway.core.errors import BadInputError
+from headway.core.span import ModelCall
+from headway.core.task import TaskId
+from headway.trace.anatomy import Anatomy, Bar
+from headway.trace.levers import Lever
+from headway.trace.path import Phase, Segment
+
+_ROWS = 300
+"""Spans shown before the others are folded away; with `_PIECES` it bounds the file at about a megabyte."""
+_TERMS = 60
+_PIECES = 48
+"""Pieces of one bar that are drawn exactly; a bar of more is drawn on a grid of `_GRID` cells."""
+_GRID = 240
+_LONGEST = 160
+"""Characters of a name."""
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """A rectangle of the waterfall, in per cent of E2E."""
+
+    phase: Phase
+    x: float
+    width: float
+    title: str
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One row of the waterfall, ready to print."""
+
+    name: str
+    depth: int
+    on_path: bool
+    folded: bool
+    error: str | None
+    start: str
+    took: str
+    x: float
+    width: float
+    pieces: tuple[Piece, ...]
+    measured: str
+    spoken: str
+    """The whole row in a sentence, for those who cannot see it."""
+    facts: tuple[tuple[str, str], ...]
+
+
+def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
+    """The report for one task.
+
+    Args:
+        anatomy: the task, dissected.
+        levers: its levers, best first.
+    """
+    table = formula(anatomy, _TERMS)
+    return _template().render(
+        anatomy=anatomy,
+        headline=headline(anatomy),
+        rows=[_row(row, anatomy, table.decimals) for row in fold(anatomy.bars, _ROWS)],
+        ticks=_ticks(anatomy.e2e, table.decimals),
+        first_output=_first_output(anatomy, table.decimals),
+        strip=_strip(table),
+        table=table,
+        levers=levers,
+        signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
+        measured=MEASURED,
+        how={column: SIGNS[next(iter(phases))].measured for column, phases in COLUMNS.items()},
+        everything=everything(anatomy),
+        figures=figures,
+    )
+
+
+def write_report(path: Path, task: TaskId, page: str) -> Path:
+    """Write ``page`` to ``path``, or into it as ``headway-TASK.html`` when it is a directory; the file's path.
+
+    Raises:
+        BadInputError: the file cannot be written.
+    """
+    if path.is_dir():
+        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in task)
+        path = path / f"headway-{name[:32]}.html"
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(
+            f"The report cannot be written to {path}: {error.strerror}.", fix="Give another path with --html."
+        ) from error
+    return path.resolve()
+
+
+@cache
+def _template() -> Template:
+    loader = PackageLoader("headway.app.report", "page")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("task.html.jinja")
+
+
+def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int) -> Row:
+    start, took = figures.seconds(row.start, decimals), figures.seconds(row.end - row.start, decimals)
+    share = 100 / anatomy.e2e if anatomy.e2e > 0 else 0.0
+    x, width = _clip(row.start * share, row.end * share)
+    error = None
+    if isinstance(row, Bar):
+        name = figures.label(row.span)[:_LONGEST]
+        error = None if row.span.error is None else figures.printable(row.span.error)[:_LONGEST]
+        facts = _facts(row, decimals)
+    else:
+        name = f"{figures.plural(row.spans, 'span')} folded"
+        facts = (
+            ("holds", f"{figures.plural(row.calls, 'call')}, {figures.plural(row.tools, 'tool')}"),
+            ("failed", figures.count(row.failures)),
+            ("on the critical path", figures.seconds(row.on_path, decimals)),
+        )
+    path = "on the critical path" if row.on_path > 0 else "off the critical path"
+    failed = "" if error is None else f", failed: {error}"
+    return Row(
+        name=name,
+        depth=min(row.depth, 10),
+        on_path=row.on_path > 0,
+        folded=isinstance(row, Fold),
+        error=error,
+        start=start,
+        took=took,
+        x=x,
+        width=width,
+        pieces=tuple(_pieces(row, anatomy.e2e, decimals)),
+        measured=of_span(row.span)
+        if isinstance(row, Bar)
+        else "From the first start to the last end of what is folded.",
+        spoken=f"{name}: starts at {start}, takes {took}, {path}{failed}",
+        facts=facts,
+    )
+
+
+def _facts(bar: Bar, decimals: int) -> tuple[tuple[str, str], ...]:
+    facts = [("span", f"{figures.printable(bar.span.name)[:_LONGEST]} ({figures.printable(bar.span.id)[:_LONGEST]})")]
+    facts.append(("on the critical path", figures.seconds(bar.on_path, decimals)))
+    if bar.on_path <= 0:
+        facts.append(("slack", "nothing waits for it" if isinf(bar.slack) else figures.seconds(bar.slack, decimals)))
+    split: dict[Phase, float] = {}
+    for piece in bar.pieces:
+        split[piece.phase] = split.get(piece.phase, 0.0) + piece.end - piece.start
+    facts += [(SIGNS[phase].label, figures.seconds(length, decimals)) for phase, length in split.items()]
+    if isinstance(bar.span.work, ModelCall):
+        call, usage = bar.span.work, bar.span.work.usage
+        facts.append(("tokens", f"{figures.count(usage.input_tokens)} in, {figures.count(usage.output_tokens)} out"))
+        facts.append(("from the cache", figures.count(usage.cache_read)))
+        facts.append(("replica", figures.printable(call.replica)[:_LONGEST] if call.replica else figures.UNKNOWN))
+        if call.route is not None:
+            facts.append(("routed because", figures.printable(call.route.reason)[:_LONGEST]))
+    facts.append(("measured", of_span(bar.span)))
+    return tuple(facts)
+
+
+def _pieces(row: Bar | Fold, e2e: float, decimals: int) -> Iterable[Piece]:
+    if isinstance(row, Fold):
+        return
+    segments: Sequence[Segment] = row.pieces
+    if len(segments) > _PIECES:
+        cells, width = raster(segments, _GRID, e2e), e2e / _GRID
+        segments = [Segment(row.span.id, cells[c], c * width, (c + 1) * width) for c in sorted(cells)]
+        segments = _joined(segments)
+    for piece in segments:
+        x, width = _clip(piece.start * 100 / e2e, piece.end * 100 / e2e) if e2e > 0 else (0.0, 0.0)
+        sign = SIGNS[piece.phase]
+        title = f"{sign.label} {figures.seconds(piece.end - piece.start, decimals)}: {sign.measured}"
+        yield Piece(phase=piece.phase, x=x, width=max(width, 0.12), title=title)
+
+
+def _joined(segments: Sequence[Segment]) -> list[Segment]:
+    joined = [segments[0]]
+    for before, after in pairwise(segments):
+        if before.phase is after.phase and before.end >= after.start - 1e-9:
+            joined[-1] = Segment(after.span, after.phase, joined[-1].start, after.end)
+        else:
+            joined.append(after)
+    return joined
+
+
+def _clip(start: float, end: float) -> tuple[float, float]:
+    x = min(max(start, 0.0), 100.0)
+    return x, max(min(end, 100.0) - x, 0.0)
+
+
+def _strip(table: Formula) -> list[Piece]:
+    """The critical path's phases, one after another, largest first."""
+    strip: list[Piece] = []
+    x = 0.0
+    for phase, units in table.phases.items():
+        width = units * 100 / table.e2e
+        title = f"{SIGNS[phase].label} {figures.fixed(units, table.decimals)} s: {SIGNS[phase].measured}"
+        strip.append(Piece(phase=phase, x=x, width=width, title=title))
+        x += width
+    return strip
+
+
+def _ticks(e2e: float, decimals: int) -> list[tuple[float, str]]:
+    return [(share * 100, figures.seconds(e2e * share, decimals)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+
+
+def _first_output(anatomy: Anatomy, decimals: int) -> tuple[float, str] | None:
+    if anatomy.task_ttft is None or anatomy.e2e <= 0:
+        return None
+    return min(anatomy.task_ttft * 100 / anatomy.e2e, 100.0), figures.seconds(anatomy.task_ttft, decimals)
+
+
+def _seen(anatomy: Anatomy) -> set[Phase]:
+    return {piece.phase for bar in anatomy.bars for piece in bar.pieces} | set(anatomy.phases)

@@ -1,0 +1,70 @@
+"""How each number was measured, in a sentence each: what a reader sees on hover, or asks for with --why."""
+
+from typing import assert_never
+
+from headway.app.report.legend import SIGNS
+from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
+from headway.trace.anatomy import Anatomy
+from headway.trace.path import Phase
+
+MEASURED: dict[str, str] = {
+    "E2E": "From the task's first request to its last output, by the gateway's monotonic clock. Waits for a person are "
+    "taken out; work that outlived the task is not in it.",
+    "N": "Model calls on the critical path. Calls in parallel branches that others outlasted are only in the total.",
+    "critical path": "Walked back from the task's end: always the span that finished last before that moment. Its "
+    "pieces tile E2E without gap or overlap.",
+    "slack": "How much longer the span could take before the task's end would move.",
+    "task TTFT": "From the user's request to the first text that a user can see: neither reasoning nor tool arguments.",
+    "last call TTFT": "From the last call's request to its first token: what a per-call dashboard would show.",
+    "ms/token": "TPOT: (last token - first token) / (output tokens - 1), on streamed calls.",
+    "tokens": "As the engine reports them for each call; input includes what was read from the cache. A sum is unknown "
+    "when any call's count is.",
+    "cached share": "Input tokens read from the engine's prompt cache / input tokens.",
+    "cost": "Tokens times a public price list, with the cache's own price, rounded up to a millionth of a dollar. "
+    "Unknown for models that have no public price, such as local ones.",
+    "levers": "Predicted by replaying this task's graph with the change and taking the difference in E2E. Savings of "
+    "several levers do not simply add up.",
+}
+
+_BEFORE_PHASES = 3
+
+
+def of_span(span: Span) -> str:
+    """How the times of ``span`` were measured."""
+    match span.work:
+        case ModelCall() as call:
+            return _of_call(call)
+        case ToolUse(inferred=True):
+            return "Inferred: the gap between the answer that asked for the tool and the request with its result."
+        case ToolUse() | Retrieval():
+            return "Timed where it ran."
+        case Step():
+            return "The span of its parts, or as the agent reported it."
+        case HumanWait():
+            return _sentence(SIGNS[Phase.HUMAN].measured)
+        case _:
+            assert_never(span.work)
+
+
+def everything(anatomy: Anatomy) -> tuple[tuple[str, str], ...]:
+    """Each kind of number of this task, with how it was measured."""
+    phases = [(sign.label, _sentence(sign.measured)) for phase, sign in SIGNS.items() if phase in anatomy.phases]
+    numbers = list(MEASURED.items())
+    return (*numbers[:_BEFORE_PHASES], *phases, *numbers[_BEFORE_PHASES:])
+
+
+def _of_call(call: ModelCall) -> str:
+    if call.first_token is not None:
+        how = "Timed at the gateway: request sent, first token, last token."
+    elif call.engine is not None:
+        how = "Not streamed: split by the engine's own prefill and decode times."
+    else:
+        how = "Not streamed, and the engine told no timings: not split."
+    if call.identity is None:
+        return how
+    sure = f"{call.identity.confidence:.0%} sure" if call.identity.confidence < 1 else "certain"
+    return f"{how} Assigned to this task by {call.identity.evidence.replace('_', ' ')} ({sure})."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

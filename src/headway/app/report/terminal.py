@@ -1,0 +1,240 @@
+"""The account of a task on a terminal: one calm page, 100 columns wide at most, that reads without colour too."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from headway.app.report.figures import (
+    UNKNOWN,
+    count,
+    fixed,
+    milliseconds,
+    moment,
+    money,
+    per_cent,
+    plural,
+    printable,
+    total_tokens,
+)
+from headway.app.report.formula import Formula, formula
+from headway.app.report.headline import headline
+from headway.app.report.legend import SIGNS
+from headway.app.report.measured import everything
+from headway.app.report.waterfall import Waterfall
+from headway.trace.anatomy import Anatomy
+from headway.trace.levers import Lever
+
+WIDTH = 100
+"""Columns of the page; narrower terminals get less."""
+_TERMS = 14
+"""Rows of the formula's table before it is folded."""
+_LEVERS = 6
+_NAME = 12
+"""Least width of a model's name in the formula's table."""
+
+
+def console() -> Console:
+    """Standard output: as wide as the terminal, or `WIDTH` where it goes to a file or another program."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+class Page:
+    """A renderable that keeps to `WIDTH` columns whatever the console's width is."""
+
+    def __init__(self, *parts: RenderableType) -> None:
+        self._parts = parts
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, WIDTH)
+        yield from console.render(Padding(Group(*self._parts), (1, 2)), options.update(width=width))
+
+
+def render_task(anatomy: Anatomy, levers: Sequence[Lever], *, why: bool = False) -> Page:
+    """The page for one task.
+
+    Args:
+        anatomy: the task, dissected.
+        levers: its levers, best first.
+        why: end with how each number was measured.
+    """
+    table = formula(anatomy, _TERMS)
+    sections: list[RenderableType] = [_title(anatomy), Text(), Text(headline(anatomy), style="bold"), Text()]
+    sections += _section("Waterfall", "● on the critical path   ○ off it", Waterfall(anatomy))
+    sections += _section("Formula", _equation_in_words(anatomy, table), _equation(table), Text(), FormulaTable(table))
+    sections += _section("Critical path", "what the task was waiting for, end to end", _phases(table))
+    sections += _section("Tokens and money", "", _tokens(anatomy))
+    sections += _section("Levers", "what each change would save on this task alone", *_levers(levers, table.decimals))
+    sections += _section("Not known", "", *_bullets(anatomy.unknowns or ("Nothing is missing from this account.",)))
+    if why:
+        sections += _section("How it was measured", "", _definitions(everything(anatomy)))
+    return Page(*sections[:-1])
+
+
+class FormulaTable:
+    """The formula, a row per iteration; columns that would not fit are left out from the right, numbers never cut."""
+
+    def __init__(self, table: Formula) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = self._columns()
+        extra = ["ms/token", "in", "out"]
+        while extra and self._needed(columns, extra) > options.max_width:
+            extra.pop()
+        table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column("#", no_wrap=True, style="dim", min_width=_widest(columns["#"]))
+        name = options.max_width - self._needed(columns, extra) + _NAME
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(name, 1))
+        shown = [column for column in columns if column not in {"#", "call", "ms/token", "in", "out"}] + extra
+        for column in shown:
+            table.add_column(justify="right", no_wrap=True, min_width=_widest(columns[column]))
+        last = len(columns["#"]) - 1
+        for i in range(last + 1):
+            style = "bold" if i == last - 1 else "dim" if i in {0, last} else ""
+            table.add_row(*(Text(columns[column][i], style) for column in ("#", "call", *shown)))
+        yield table
+
+    def _needed(self, columns: dict[str, list[str]], extra: Sequence[str]) -> int:
+        used = [name for name in columns if name not in {"call", "ms/token", "in", "out"} or name in extra]
+        return _NAME + sum(_widest(columns[name]) + 2 for name in used)
+
+    def _columns(self) -> dict[str, list[str]]:
+        table, rows = self._table, self._table.rows
+        columns = {
+            "#": ["", *(row.label for row in rows), "", ""],
+            "call": ["call, seconds", *(printable(row.model) for row in rows), "E2E", "% of E2E"],
+        }
+        for name in table.used:
+            cells = [_cell(row.terms[name], table.decimals) for row in rows]
+            columns[name] = [name, *cells, _cell(table.totals[name], table.decimals), _tenths(table.shares[name])]
+        totals = [fixed(row.total, table.decimals) for row in rows]
+        columns["total"] = ["total", *totals, fixed(table.e2e, table.decimals), "100.0" if table.e2e else "·"]
+        columns["%"] = ["%", *(_tenths(row.share) for row in rows), "100.0" if table.e2e else "·", ""]
+        columns["ms/token"] = ["ms/token", *("" if r.usage is None else milliseconds(r.tpot) for r in rows), "", ""]
+        columns["in"] = ["in", *("" if r.usage is None else count(r.usage.input_tokens) for r in rows), "", ""]
+        columns["out"] = ["out", *("" if r.usage is None else count(r.usage.output_tokens) for r in rows), "", ""]
+        return columns
+
+
+def _section(title: str, aside: str, *body: RenderableType) -> list[RenderableType]:
+    return [Text.assemble((title.upper(), "bold cyan"), "   ", (aside, "dim")), *body, Text()]
+
+
+def _title(anatomy: Anatomy) -> Text:
+    parts = [f"task {printable(anatomy.task)}", moment(anatomy.started_at)]
+    if anatomy.session is not None:
+        parts.insert(1, f"session {printable(anatomy.session)}")
+    return Text("   ".join(parts), style="dim")
+
+
+def _equation_in_words(anatomy: Anatomy, table: Formula) -> str:
+    return f"E2E = sum over {plural(anatomy.n, 'call')} ({' + '.join(table.used)})"
+
+
+def _equation(table: Formula) -> Text:
+    line = Text.assemble((f"{fixed(table.e2e, table.decimals)} s", "bold"), " = ")
+    for i, name in enumerate(table.used):
+        line.append(" + " if i else "")
+        line.append(fixed(table.totals[name], table.decimals)).append(f" {name}", "dim")
+    return line
+
+
+def _phases(table: Formula) -> RenderableType:
+    if not table.phases:
+        return Text("Nothing took any time.")
+    rows = [
+        (
+            SIGNS[phase].label,
+            f"{fixed(units, table.decimals)} s",
+            f"{_tenths(table.phase_shares[phase])} %",
+            Text(SIGNS[phase].glyph * max(1, round(table.phase_shares[phase] * 20 / 1000)), SIGNS[phase].style),
+            Text(SIGNS[phase].meaning, "dim"),
+        )
+        for phase, units in table.phases.items()
+    ]
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, min_width=_widest([row[0] for row in rows]))
+    grid.add_column(no_wrap=True, justify="right", min_width=_widest([row[1] for row in rows]))
+    grid.add_column(no_wrap=True, justify="right", min_width=_widest([row[2] for row in rows]))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _tokens(anatomy: Anatomy) -> RenderableType:
+    usage = anatomy.usage
+    detail = f"{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
+    if usage.reasoning:
+        detail += f", of which {count(usage.reasoning)} reasoning"
+    cached = f"{count(usage.cache_read)} tokens"
+    rows = [
+        ("tokens", count(total_tokens(usage)), detail),
+        (
+            "from the cache",
+            per_cent(anatomy.cached_share),
+            UNKNOWN if usage.cache_read is None else f"{cached} of input",
+        ),
+        ("cost", money(anatomy.cost), ""),
+        (
+            "calls",
+            count(anatomy.calls),
+            f"{plural(anatomy.failures, 'failure')}" if anatomy.failures else "none failed",
+        ),
+    ]
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, justify="right")
+    grid.add_column(style="dim")
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
+    if not levers:
+        yield Text("None of the known changes would shorten this task.")
+    for rank, lever in enumerate(levers[:_LEVERS], 1):
+        saved = f"{lever.seconds:,.{decimals}f} s"
+        tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
+        cost = "cost unknown" if lever.cost is None else money(lever.cost)
+        rest = f" ({per_cent(lever.share)}), {tokens}, {cost}"
+        yield Text.assemble(f"{rank}  ", (lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
+        yield Padding(
+            _definitions((("how", lever.how), ("assumes", lever.assumes), ("rule", lever.rule))), (0, 0, 0, 3)
+        )
+    if len(levers) > _LEVERS:
+        yield Text(f"and {len(levers) - _LEVERS} more that save less", style="dim")
+
+
+def _bullets(sentences: Iterable[str]) -> Iterable[RenderableType]:
+    for sentence in sentences:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row("-", Text(printable(sentence)))
+        yield grid
+
+
+def _definitions(pairs: Iterable[tuple[str, str]]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column()
+    for name, text in pairs:
+        grid.add_row(name, Text(printable(text)))
+    return grid
+
+
+def _cell(units: int, decimals: int) -> str:
+    return fixed(units, decimals) if units else "·"
+
+
+def _tenths(share: int) -> str:
+    return f"{share / 10:.1f}"
+
+
+def _widest(cells: Sequence[str]) -> int:
+    return max(Text(cell).cell_len for cell in cells)

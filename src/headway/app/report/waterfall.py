@@ -1,0 +1,123 @@
+"""The waterfall on a terminal: a row per span, indented as a tree, with its phases drawn to scale."""
+
+from collections import Counter
+from math import ceil, floor, isinf
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from headway.app.report.figures import decimals_for, label, plural, printable
+from headway.app.report.fold import Fold, fold, raster
+from headway.app.report.legend import SIGNS
+from headway.trace.anatomy import Anatomy, Bar
+
+ROWS = 36
+"""Spans shown before the others are folded away."""
+_DEEPEST = 8
+"""Indentation, in levels, beyond which a tree is drawn no deeper."""
+_NAME_SHARE = 0.32
+_EXTENT = ("╌", "~")
+"""A span that is made of others, or rows folded together: only where it begins and ends."""
+
+
+class Waterfall:
+    """Fits the width it is given: numbers whole, names shortened, bars as wide as what is left."""
+
+    def __init__(self, anatomy: Anatomy, *, rows: int = ROWS) -> None:
+        self._anatomy = anatomy
+        self._rows = fold(anatomy.bars, rows)
+        self._decimals = decimals_for(anatomy.e2e)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        times = [self._times(row) for row in self._rows]
+        header = ("start", "took", "slack") if any(time[2] for time in times) else ("start", "took")
+        widths = [max(len(title), *(len(t[i]) for t in times)) for i, title in enumerate(header)] if times else []
+        name = int(options.max_width * _NAME_SHARE)
+        columns = max(options.max_width - name - 4 - sum(widths) - 2 * len(widths), 10)
+        table = Table.grid(pad_edge=False)
+        table.add_column(no_wrap=True, width=2)
+        table.add_column(no_wrap=True, overflow="ellipsis", width=name)
+        table.add_column(no_wrap=True, width=columns + 2)
+        for width in widths:
+            table.add_column(no_wrap=True, justify="right", width=width + 2)
+        table.add_row("", "", Text(f" {self._axis(columns)} ", "dim"), *(Text(title, "dim") for title in header))
+        if self._anatomy.task_ttft is not None:
+            table.add_row("", "", Text(f" {self._first_output(self._anatomy.task_ttft, columns)} ", "dim"))
+        for row, time in zip(self._rows, times, strict=True):
+            off = "dim" if row.on_path <= 0 else ""
+            bar = Text.assemble(" ", self._drawn(row, columns, ascii_only=options.ascii_only), " ")
+            mark = Text("●" if row.on_path > 0 else "○", style=off or "bold")
+            table.add_row(mark, _name(row), bar, *(Text(value, off) for value in time[: len(header)]))
+        yield table
+        yield self._legend(options.max_width, ascii_only=options.ascii_only)
+        yield from self._failures()
+
+    def _times(self, row: Bar | Fold) -> tuple[str, str, str]:
+        slack = ""
+        if isinstance(row, Bar) and row.on_path <= 0:
+            slack = "∞" if isinf(row.slack) else f"{row.slack:,.{self._decimals}f}"
+        return f"{row.start:,.{self._decimals}f}", f"{row.end - row.start:,.{self._decimals}f}", slack
+
+    def _axis(self, columns: int) -> str:
+        end = f"{self._anatomy.e2e:,.{self._decimals}f} s"
+        half = f"{self._anatomy.e2e / 2:,.{self._decimals}f}"
+        line = "0" + half.center(columns - 2)[: columns - 1 - len(end)]
+        return line + end.rjust(columns - len(line))
+
+    def _first_output(self, seconds: float, columns: int) -> str:
+        at = min(floor(seconds / self._anatomy.e2e * columns), columns - 1) if self._anatomy.e2e > 0 else 0
+        note = "first output"
+        return f"{note} ▾".rjust(at + 1) if at > len(note) else f"{' ' * at}▾ {note}"
+
+    def _drawn(self, row: Bar | Fold, columns: int, *, ascii_only: bool) -> Text:
+        drawn = Text()
+        pieces = row.pieces if isinstance(row, Bar) else ()
+        cells = raster(pieces, columns, self._anatomy.e2e)
+        scale = columns / self._anatomy.e2e if self._anatomy.e2e > 0 else 0.0
+        first = min(floor(row.start * scale), columns - 1)
+        last = max(first, min(ceil(row.end * scale), columns) - 1)
+        for cell in range(columns):
+            if cell in cells:
+                sign = SIGNS[cells[cell]]
+                style = sign.style if row.on_path > 0 else f"{sign.style} dim"
+                drawn.append(sign.letter if ascii_only else sign.glyph, style)
+            elif first <= cell <= last:
+                drawn.append(_EXTENT[ascii_only], "dim")
+            else:
+                drawn.append(" ")
+        return drawn
+
+    def _legend(self, width: int, *, ascii_only: bool) -> Text:
+        seen = {piece.phase for row in self._rows if isinstance(row, Bar) for piece in row.pieces}
+        seen |= self._anatomy.phases.keys()
+        items = [
+            (sign.letter if ascii_only else sign.glyph * 2, sign.style, sign.label)
+            for phase, sign in SIGNS.items()
+            if phase in seen
+        ]
+        lines = [Text()]
+        for glyph, style, name in (*items, (_EXTENT[ascii_only] * 2, "dim", "made of others")):
+            item = Text.assemble((glyph, style), (f" {name}   ", "dim"))
+            if lines[-1].cell_len + item.cell_len > width:
+                lines.append(Text())
+            lines[-1].append(item)
+        return Text("\n").join(lines)
+
+    def _failures(self) -> RenderResult:
+        kinds = Counter(bar.span.error for bar in self._anatomy.bars if bar.span.error is not None)
+        if kinds:
+            listed = ", ".join(f"{number:,} x {printable(kind)}" for kind, number in kinds.most_common(5))
+            yield Text(f"✗ failed: {listed}" + (" …" if len(kinds) > 5 else ""), style="red")  # noqa: PLR2004 - as above
+
+
+def _name(row: Bar | Fold) -> Text:
+    indent = "  " * min(row.depth, _DEEPEST)
+    if isinstance(row, Bar):
+        failed = row.span.error is not None
+        name = ("✗ " if failed else "") + label(row.span)
+        return Text(indent + name, "red" if failed else "" if row.on_path > 0 else "dim")
+    inside = [plural(number, noun) for number, noun in ((row.calls, "call"), (row.tools, "tool")) if number]
+    if row.failures:
+        inside.append(f"{row.failures:,} ✗")
+    return Text(f"{indent}⋯ {plural(row.spans, 'span')}" + (f": {', '.join(inside)}" if inside else ""), "dim italic")
