@@ -123,24 +123,25 @@ class Gateway:
 
     def handle(self, request: Request, client: Client) -> None:
         """Answer one request."""
-        allowed = _METHODS.get(request.path)
+        path = request.path.partition(b"?")[0]
+        allowed = _METHODS.get(path)
         if allowed is None:
-            client.fail(failure("not_found", 404, f"There is no {_shown(request.path)} here. {_WHAT_IS_HERE}"))
+            client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}"))
         elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
-            message = f"{_shown(request.path)} answers {allowed.decode()} and not {_shown(request.method)}."
+            message = f"{_shown(path)} answers {allowed.decode()} and not {_shown(request.method)}."
             client.fail(failure("method_not_allowed", 405, message), [*JSON, (b"allow", allowed)])
-        elif request.path == _CHAT:
+        elif path == _CHAT:
             Call(self._wiring, request, client).start()
-        elif request.path == b"/v1/models":
+        elif path == b"/v1/models":
             Listing(self.fleet, self.upstream, request, client).start()
-        elif request.path == b"/health":
+        elif path == b"/health":
             self._health(client)
         else:
             client.respond(_OK, self._metrics_page(), TEXT)
 
     def refused(self, request: Request, problem: Failure, now: float) -> None:
         """A request was turned away before it was complete: a call that failed, if it was to be one."""
-        if request.path == _CHAT:
+        if request.path.partition(b"?")[0] == _CHAT:
             record = self.journal.open(request.received)
             record.error = problem.error
             self.journal.close(record, now)

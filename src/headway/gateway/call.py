@@ -5,15 +5,17 @@ from typing import Final, cast
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
-from headway.core.errors import BadInputError, UpstreamError
+from headway.core.errors import BadInputError, HeadwayError, UpstreamError
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ErrorType
 from headway.gateway.connection import Breakdown, UpstreamConnection
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.forward import request_head
 from headway.gateway.front import Client, Request
 from headway.gateway.journal import Journal
+from headway.gateway.pool import Pool
 from headway.gateway.relay import BrokenAnswerError, Relay, relay_for
-from headway.gateway.responses import HOP_BY_HOP, Failure, Headers, end_to_end, failure
+from headway.gateway.responses import Failure, Headers, connection_bound, failure
 from headway.gateway.upstream import Upstream
 from headway.policy.route import RouteDecision, RouteDone, RoutePolicy, RouteRequest, RouteSent
 from headway.wire.openai import ChatRequest, decode_request
@@ -21,16 +23,12 @@ from headway.wire.openai import ChatRequest, decode_request
 _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
 been closed by the replica before it read the request: an engine at work on it would not have hung up yet."""
-_NOT_SENT: Final = HOP_BY_HOP | {b"host", b"expect", b"accept-encoding", b"traceparent"}
-_NOT_SENT_WITH_KEY: Final = _NOT_SENT | {b"authorization"}
-_TRACE_ID: Final = 32
-_HEX: Final = frozenset("0123456789abcdef")
 
 
 class Wiring:
     """What all calls of one gateway share."""
 
-    __slots__ = ("calls", "clock", "fleet", "journal", "limits", "policy", "upstream")
+    __slots__ = ("clock", "fleet", "journal", "limits", "policy", "upstream")
 
     def __init__(
         self,
@@ -48,50 +46,34 @@ class Wiring:
         self.journal = journal
         self.limits = limits
         self.clock = clock
-        self.calls: set[Call] = set()
-        """Under way now."""
 
 
 class Call:
     """A call from the request to the last byte of its answer. It ends exactly once, however it ends."""
 
-    __slots__ = (
-        "_chat",
-        "_client",
-        "_connecting",
-        "_connection",
-        "_excluded",
-        "_held",
-        "_relay",
-        "_replica",
-        "_request",
-        "_retried",
-        "_unreachable",
-        "_wiring",
-        "record",
-    )
+    # Defaults on the class: most calls change few of them, and every microsecond is every caller's.
+    _chat: ChatRequest
+    _replica: Replica
+    _pool: Pool
+    _excluded: frozenset[ReplicaId] = frozenset()
+    _unreachable: HeadwayError | None = None
+    """Why the replica that was tried last could not be reached."""
+    _held = False
+    """The fleet counts this call as in flight on ``_replica``."""
+    _connecting: asyncio.Task[None] | None = None
+    _connection: UpstreamConnection | None = None
+    _retried = False
+    _relay: Relay | None = None
 
     def __init__(self, wiring: Wiring, request: Request, client: Client) -> None:
         self._wiring = wiring
         self._request = request
         self._client = client
         self.record = wiring.journal.open(request.received)
-        self._chat: ChatRequest
-        self._replica: Replica
-        self._excluded: frozenset[ReplicaId] = frozenset()
-        self._unreachable: UpstreamError | None = None
-        """Why the replica that was tried last could not be reached."""
-        self._held = False
-        """The fleet counts this call as in flight on ``_replica``."""
-        self._connecting: asyncio.Task[None] | None = None
-        self._connection: UpstreamConnection | None = None
-        self._retried = False
-        self._relay: Relay | None = None
 
     def start(self) -> None:
         """Read the request and send it on."""
         wiring = self._wiring
-        wiring.calls.add(self)
         self._client.watch(self)
         try:
             self._chat = decode_request(self._request.body)
@@ -105,9 +87,8 @@ class Call:
 
     def _route(self) -> None:
         wiring = self._wiring
-        now = wiring.clock.now()
         request = RouteRequest(model=self._chat.model, task=self.record.task, excluded=self._excluded)
-        decision = wiring.policy.decide(request, wiring.fleet.view(), now)
+        decision = wiring.policy.decide(request, wiring.fleet.view(), wiring.clock.now())
         self.record.receipt = decision.receipt
         if decision.replica is None:
             self._fail(self._no_replica(decision))
@@ -117,7 +98,12 @@ class Call:
         self.record.provider = replica.engine if replica.engine != "openai" else None
         wiring.fleet.started(replica.id)
         self._held = True
-        connection = wiring.upstream.pool(replica).take()
+        try:
+            self._pool = wiring.upstream.pool(replica)
+        except BadInputError as error:
+            self._pass_over(error)
+            return
+        connection = self._pool.take()
         if connection is None:
             self._connect()
         else:
@@ -127,73 +113,49 @@ class Call:
         self._connecting = asyncio.get_running_loop().create_task(self._connected())
 
     async def _connected(self) -> None:
-        replica = self._replica
         try:
-            connection = await self._wiring.upstream.pool(replica).connect()
+            connection = await self._pool.connect()
         except UpstreamError as error:
             self._connecting = None
-            self._wiring.fleet.mark(replica.id, False, str(error))  # noqa: FBT003 - the fleet's signature
-            self._unreachable = error
-            self._excluded |= {replica.id}
-            self._release()
-            self._route()
+            self._pass_over(error)
         else:
             self._connecting = None
             self._send(connection)
 
+    def _pass_over(self, error: HeadwayError) -> None:
+        """The replica that was chosen cannot be sent anything: choose another."""
+        replica = self._replica.id
+        self._wiring.fleet.mark(replica, False, str(error))  # noqa: FBT003 - the fleet's signature
+        self._unreachable = error
+        self._excluded |= {replica}
+        self._release(failed=True)
+        self._route()
+
     def _send(self, connection: UpstreamConnection) -> None:
-        wiring, record = self._wiring, self.record
+        wiring, record, request = self._wiring, self.record, self._request
         self._connection = connection
         record.attempts += 1
-        connection.send(self._head(), self._request.body, self)
+        connection.send(request_head(request, self._pool, record), request.body, self)
         record.sent = connection.sent_at
         wiring.policy.observe(RouteSent(replica=self._replica.id, task=record.task))
 
-    def _head(self) -> bytes:
-        replica = self._replica
-        pool = self._wiring.upstream.pool(replica)
-        key = replica.api_key
-        headers = end_to_end(self._request.headers, _NOT_SENT if key is None else _NOT_SENT_WITH_KEY)
-        # Compressed answers could not be looked into; between a gateway and its engines bandwidth is not short.
-        lines = [b"POST %b/chat/completions HTTP/1.1\r\nhost: %b\r\n" % (pool.base_path, pool.host)]
-        lines += [b"%b: %b\r\n" % header for header in headers]
-        if key is not None:
-            lines.append(b"authorization: Bearer %b\r\n" % key.encode())
-        lines.append(self._traceparent())
-        lines.append(b"accept-encoding: identity\r\ncontent-length: %d\r\n\r\n" % len(self._request.body))
-        return b"".join(lines)
-
-    def _traceparent(self) -> bytes:
-        """The trace context with this call's span as the parent, so that an engine's own spans hang below it."""
-        theirs = self._request.fields.get(b"traceparent")
-        record = self.record
-        if record.identity is None:
-            return b"" if theirs is None else b"traceparent: %b\r\n" % theirs
-        span = record.span.encode()
-        if theirs is not None:
-            parts = theirs.split(b"-")
-            if len(parts) < 4:  # noqa: PLR2004 - version, trace, parent, flags
-                return b"traceparent: %b\r\n" % theirs
-            return b"traceparent: %b\r\n" % b"-".join([parts[0], parts[1], span, *parts[3:]])
-        task = record.task
-        if len(task) == _TRACE_ID and _HEX.issuperset(task):
-            return b"traceparent: 00-%b-%b-01\r\n" % (task.encode(), span)
-        return b""
-
     # --- what the engine's side tells
 
-    def answer_head(self, status: int, headers: Headers) -> None:
+    def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer begins."""
-        extra = [(b"x-headway-replica", self._replica.id.encode("latin-1", "replace"))]
+        dropped = connection_bound(fields)
+        passed = [header for header in headers if header[0] not in dropped]
+        passed.append(self._pool.shown_as)
         if self.record.task:
-            extra.append((b"x-headway-task", self.record.task.encode("latin-1", "replace")))
+            passed.append((b"x-headway-task", self.record.task.encode("latin-1", "replace")))
+        wiring = self._wiring
         self._relay = relay_for(
             self._client,
             status,
-            headers,
-            extra,
-            limit=self._wiring.limits.response_bytes,
-            observed=self._wiring.journal.active,
+            passed,
+            fields,
+            limit=wiring.limits.response_bytes,
+            observed=wiring.journal.active,
         )
 
     def answer_body(self, data: bytes, now: float) -> None:
@@ -272,18 +234,16 @@ class Call:
 
     def _end(self) -> None:
         wiring, record = self._wiring, self.record
-        wiring.calls.discard(self)
         if self._relay is not None:
             self._relay.note(record)
-        self._release()
+        self._release(failed=record.error is not None)
         wiring.journal.close(record, wiring.clock.now())
 
-    def _release(self) -> None:
+    def _release(self, *, failed: bool) -> None:
         if self._held:
             self._held = False
             replica = self._replica.id
             self._wiring.fleet.finished(replica)
-            failed = self.record.error is not None
             self._wiring.policy.observe(RouteDone(replica=replica, task=self.record.task, failed=failed))
 
     def _no_replica(self, decision: RouteDecision) -> Failure:

@@ -30,8 +30,8 @@ class Breakdown(Struct, frozen=True, kw_only=True):
 class Exchange(Protocol):
     """Who asked, and is told of the answer as it comes. After the last two nothing more is told."""
 
-    def answer_head(self, status: int, headers: Headers) -> None:
-        """The answer's head."""
+    def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
+        """The answer's head; ``fields`` is its headers for looking up."""
         ...
 
     def answer_body(self, data: bytes, now: float) -> None:
@@ -62,6 +62,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_complete",
         "_deadlines",
         "_exchange",
+        "_fields",
         "_head_bytes",
         "_head_told",
         "_headers",
@@ -106,6 +107,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._head_told = False
         self._head_bytes = 0
         self._headers: Headers = []
+        self._fields: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
         self._until_close = False
         self._keep_alive = False
@@ -235,7 +237,7 @@ class UpstreamConnection(asyncio.Protocol):
             return
         self._status = status
         self._keep_alive = self._parser.should_keep_alive()
-        fields = dict(self._headers)
+        fields = self._fields = dict(self._headers)
         self._until_close = b"content-length" not in fields and b"transfer-encoding" not in fields
 
     def on_body(self, data: bytes) -> None:
@@ -252,7 +254,7 @@ class UpstreamConnection(asyncio.Protocol):
         """Pass on what one read has brought."""
         if self._status and not self._head_told:
             self._head_told = True
-            exchange.answer_head(self._status, self._headers)
+            exchange.answer_head(self._status, self._headers, self._fields)
         if self._body:
             body, self._body = self._body, []
             if self._exchange is exchange:

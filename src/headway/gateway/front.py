@@ -3,6 +3,8 @@
 import asyncio
 from typing import Protocol
 
+from msgspec import Struct
+
 from headway.core.clock import Clock
 from headway.core.config import Limits
 from headway.gateway.deadlines import Deadlines, Expiring
@@ -49,21 +51,18 @@ class Client(Expiring, Protocol):
         ...
 
 
-class Request:
-    """A request that was read to its end."""
+class Request(Struct, eq=False):
+    """A request, as far as it was read; whoever has to answer it gets it whole."""
 
-    __slots__ = ("body", "fields", "headers", "method", "path", "received")
-
-    def __init__(self, method: bytes, path: bytes, headers: Headers, received: float) -> None:
-        self.method = method
-        self.path = path
-        """Without the query."""
-        self.headers = headers
-        self.fields: dict[bytes, bytes] = {}
-        """The same for looking up; of a repeated header, the last."""
-        self.received = received
-        """When its first byte came; epoch seconds."""
-        self.body = b""
+    headers: Headers
+    received: float
+    """When its first byte came; epoch seconds."""
+    method: bytes = b""
+    path: bytes = b""
+    """The target as it was sent."""
+    fields: dict[bytes, bytes] = {}
+    """The headers for looking up; of a repeated one, the last."""
+    body: bytes = b""
 
 
 class Answering(Protocol):

@@ -5,8 +5,11 @@ Nothing here may harm a request: an exception out of identity or metrics is coun
 
 import logging
 import os
+import random
 from collections.abc import Callable
 from typing import TypeVar
+
+from msgspec import Struct
 
 from headway.core.config import Recording
 from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Span, ToolCallRef, ToolUse, Work
@@ -27,50 +30,28 @@ _TENANT = ""
 """Headway has no keys of its own yet, so all its callers are one tenant."""
 
 
-class CallRecord:
+class CallRecord(Struct, eq=False):
     """The facts of one call, filled in as they come to be known. Times are epoch seconds; ``None`` is unknown."""
 
-    __slots__ = (
-        "answer",
-        "attempts",
-        "error",
-        "first_token",
-        "first_visible",
-        "identity",
-        "itl",
-        "last_token",
-        "model",
-        "prompt",
-        "provider",
-        "receipt",
-        "received",
-        "replica",
-        "sent",
-        "span",
-        "stream",
-        "task",
-    )
-
-    def __init__(self, span: SpanId, received: float) -> None:
-        self.span = span
-        self.received = received
-        self.task = TaskId("")
-        self.identity: Identity | None = None
-        self.model = "unknown"
-        self.stream: bool | None = None
-        self.replica: str | None = None
-        self.provider: str | None = None
-        self.receipt: Receipt | None = None
-        self.sent: float | None = None
-        self.attempts = 0
-        self.first_token: float | None = None
-        self.first_visible: float | None = None
-        self.last_token: float | None = None
-        self.itl: Itl | None = None
-        self.answer: Answer | None = None
-        self.error: ErrorType | None = None
-        self.prompt = b""
-        """The raw messages, only where text is kept."""
+    span: SpanId
+    received: float
+    task: TaskId = TaskId("")
+    identity: Identity | None = None
+    model: str = "unknown"
+    stream: bool | None = None
+    replica: str | None = None
+    provider: str | None = None
+    receipt: Receipt | None = None
+    sent: float | None = None
+    attempts: int = 0
+    first_token: float | None = None
+    first_visible: float | None = None
+    last_token: float | None = None
+    itl: Itl | None = None
+    answer: Answer | None = None
+    error: ErrorType | None = None
+    prompt: bytes = b""
+    """The raw messages, only where text is kept."""
 
 
 class Journal:
@@ -90,6 +71,7 @@ class Journal:
         self._recorder = recorder
         self._metrics = metrics
         self._keep_text = recording.keep_text
+        self._bits = random.Random(os.urandom(16)).getrandbits  # noqa: S311 - ids must be unique, not secret
         self.active = identifier is not None or recorder is not None
         """Off: answers are relayed without being looked into."""
         self.faults = 0
@@ -107,7 +89,7 @@ class Journal:
 
     def open(self, received: float) -> CallRecord:
         """A record for a request that came at ``received``."""
-        return CallRecord(SpanId(os.urandom(8).hex()), received)
+        return CallRecord(self._span_id(), received)
 
     def identify(self, record: CallRecord, chat: ChatRequest, fields: dict[bytes, bytes], now: float) -> None:
         """Note what is asked and find out for which task."""
@@ -131,14 +113,14 @@ class Journal:
             )
             identifier = self._identifier
             record.identity = self._guard(lambda: identifier.decide(opening, now))
-        record.task = TaskId(os.urandom(16).hex()) if record.identity is None else record.identity.task
+        record.task = self._new_task() if record.identity is None else record.identity.task
 
     def close(self, record: CallRecord, now: float) -> None:
         """The call has ended, well or not: hand on what is known of it."""
         if not self.active:
             return
         if not record.task:
-            record.task = TaskId(os.urandom(16).hex())
+            record.task = self._new_task()
         identifier = self._identifier
         if identifier is not None and record.identity is not None:
             event = _outcome(record, now)
@@ -148,8 +130,14 @@ class Journal:
         if self._recorder is not None:
             self._recorder.record(span)
             if record.identity is not None and (record.identity.tools or record.identity.human_wait is not None):
-                for gap in _gaps(record, record.identity):
+                for gap in _gaps(record, record.identity, self._span_id):
                     self._recorder.record(gap)
+
+    def _span_id(self) -> SpanId:
+        return SpanId(f"{self._bits(64):016x}")
+
+    def _new_task(self) -> TaskId:
+        return TaskId(f"{self._bits(128):032x}")
 
     def _guard(self, observe: Callable[[], _T]) -> _T | None:
         try:
@@ -210,7 +198,7 @@ def _outcome(record: CallRecord, now: float) -> CallAnswered | CallFailed:
     )
 
 
-def _gaps(record: CallRecord, identity: Identity) -> list[Span]:
+def _gaps(record: CallRecord, identity: Identity, new_span: Callable[[], SpanId]) -> list[Span]:
     """What happened between the last answer and this request: tools at work, or a person."""
 
     def span(span_id: SpanId, name: str, start: float, work: Work) -> Span:
@@ -236,5 +224,5 @@ def _gaps(record: CallRecord, identity: Identity) -> list[Span]:
     ]
     if identity.human_wait is not None:
         start = record.received - identity.human_wait
-        spans.append(span(SpanId(os.urandom(8).hex()), "human_wait", start, HumanWait()))
+        spans.append(span(new_span(), "human_wait", start, HumanWait()))
     return spans

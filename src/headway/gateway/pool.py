@@ -32,6 +32,9 @@ class Pool:
         self.replica = replica
         self.base_path = url.path.rstrip("/").encode()
         self.host = url.netloc.rpartition("@")[2].encode()
+        self.chat_line = b"POST %b/chat/completions HTTP/1.1\r\nhost: %b\r\n" % (self.base_path, self.host)
+        self.authorization = None if replica.api_key is None else b"Bearer " + replica.api_key.encode()
+        self.shown_as = (b"x-headway-replica", replica.id.encode("latin-1", "replace"))
         self._address = (url.hostname, url.port or _PORTS[url.scheme])
         self._tls = ssl.create_default_context() if url.scheme == "https" else None
         self._limits = limits

@@ -1,12 +1,16 @@
 """Why a request is turned away before anybody looks at what it asks for."""
 
+from typing import Final
+
 from headway.core.config import Limits
-from headway.gateway.responses import Failure, Headers, failure
+from headway.gateway.front import Request
+from headway.gateway.responses import Failure, failure
+
+LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its request was complete.")
+"""For the record only: there is nobody left to read it."""
 
 
-def header_problem(
-    version: str, url_bytes: int, headers: Headers, fields: dict[bytes, bytes], limits: Limits
-) -> Failure | None:
+def header_problem(version: str, fields: dict[bytes, bytes], limits: Limits) -> Failure | None:
     """What is wrong with a header that the parser could read; ``None``: nothing.
 
     The parser itself refuses what request smuggling is made of: a length beside chunks, two lengths, folded lines.
@@ -19,9 +23,13 @@ def header_problem(
     length = fields.get(b"content-length")
     if length is not None and int(length) > limits.body_bytes:
         return body_too_long(int(length), limits)
-    if url_bytes + sum([len(name) + len(value) for name, value in headers]) > limits.header_bytes:
-        return header_too_long(limits)
     return None
+
+
+def header_size_problem(request: Request, limits: Limits) -> Failure | None:
+    """Whether the target and the headers are longer than allowed; ``None``: they are not."""
+    size = len(request.path) + sum(len(name) + len(value) for name, value in request.headers)
+    return header_too_long(limits) if size > limits.header_bytes else None
 
 
 def not_http(error: Exception) -> Failure:

@@ -6,7 +6,7 @@ from headway.core.errors import UpstreamError
 from headway.core.span import ErrorType
 from headway.gateway.front import Client
 from headway.gateway.journal import CallRecord
-from headway.gateway.responses import Failure, Headers, end_to_end
+from headway.gateway.responses import Failure, Headers
 from headway.wire.openai import Answer, decode_answer
 from headway.wire.openai_stream import AnswerStream
 from headway.wire.sse import EventScanner, events
@@ -185,21 +185,21 @@ class WholeRelay:
             record.error = ErrorType(f"http_{self._status}")
 
 
-def relay_for(client: Client, status: int, headers: Headers, extra: Headers, *, limit: int, observed: bool) -> Relay:
+def relay_for(
+    client: Client, status: int, headers: Headers, fields: dict[bytes, bytes], *, limit: int, observed: bool
+) -> Relay:
     """The relay that suits an answer with this head; one for a stream sends the head at once.
 
     Args:
         client: who reads the answer.
         status: the engine's.
-        headers: the engine's.
-        extra: headers of our own.
+        headers: those that the client is to see.
+        fields: the engine's, for looking up.
         limit: largest answer, and largest event, in bytes.
         observed: whether answers are looked into.
     """
-    fields = dict(headers)
     readable = fields.get(b"content-encoding", b"identity") == b"identity"
-    passed = end_to_end(headers) + extra
     if status != _OK or not fields.get(b"content-type", b"").startswith(b"text/event-stream"):
-        return WholeRelay(client, status, passed, limit, observed=observed and readable)
-    client.begin(status, passed)
+        return WholeRelay(client, status, headers, limit, observed=observed and readable)
+    client.begin(status, headers)
     return StreamRelay(client, limit, observed=observed) if readable else OpaqueRelay(client)

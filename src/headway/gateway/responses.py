@@ -34,6 +34,7 @@ TEXT: Final[Headers] = [(b"content-type", b"text/plain; version=0.0.4; charset=u
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
+_PLAIN_CONNECTION: Final = frozenset({b"keep-alive", b"Keep-Alive", b"close", b"Close"})
 _STATUS_LINES: Final = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 _SERVER_ERROR: Final = 500
 
@@ -69,11 +70,9 @@ def head(status: int, headers: Iterable[tuple[bytes, bytes]], framing: bytes) ->
     return b"%b%b%b\r\n" % (line, b"".join([b"%b: %b\r\n" % header for header in headers]), framing)
 
 
-def end_to_end(headers: Headers, dropped: frozenset[bytes] = HOP_BY_HOP) -> Headers:
-    """The headers that are passed on: all but ``dropped`` and those that the Connection header names."""
-    for name, value in headers:
-        if name == b"connection":
-            named = {token.strip().lower() for token in value.split(b",")}
-            if not named <= dropped | {b"close"}:
-                dropped |= named
-    return [header for header in headers if header[0] not in dropped]
+def connection_bound(fields: dict[bytes, bytes], dropped: frozenset[bytes] = HOP_BY_HOP) -> frozenset[bytes]:
+    """Names of the headers that are not passed on: ``dropped``, and those that the Connection header names."""
+    named = fields.get(b"connection")
+    if named is None or named in _PLAIN_CONNECTION:
+        return dropped
+    return dropped | {token.strip().lower() for token in named.split(b",")}

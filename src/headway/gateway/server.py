@@ -9,8 +9,10 @@ import httptools
 from headway.gateway.deadlines import NEVER
 from headway.gateway.front import Answering, Front, Request
 from headway.gateway.refusals import (
+    LEFT_EARLY,
     body_too_long,
     header_problem,
+    header_size_problem,
     header_too_long,
     not_http,
     too_many_connections,
@@ -49,7 +51,6 @@ class ClientConnection(asyncio.Protocol):
         "_ready",
         "_request",
         "_transport",
-        "_url",
         "_version",
         "_watcher",
         "deadline",
@@ -72,9 +73,9 @@ class ClientConnection(asyncio.Protocol):
         self._chunked = False
         self._version = "1.1"
         self._in_header = False
-        self._url = b""
         self._headers: Headers = []
         self._header_bytes = 0
+        """Bytes read until the header was complete; they may include some of the body."""
         self._body: list[bytes] = []
         self._body_bytes = 0
 
@@ -101,11 +102,18 @@ class ClientConnection(asyncio.Protocol):
         self._deaf = True
         self._keep_alive = False
         self._tell_gone("client_gone")
+        request, self._request = self._request, None
+        if request is not None and not self._answering:
+            self._front.handler.refused(request, LEFT_EARLY, self._front.clock.now())
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request."""
         if self._deaf:
             return
+        if self._in_header:
+            self._header_bytes += len(data)
+        elif self._request is None:
+            self._header_bytes = len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -115,21 +123,22 @@ class ClientConnection(asyncio.Protocol):
             if not isinstance(error.__context__, _StopParsingError):
                 raise
         except httptools.HttpParserError as error:
-            if not self._answering:
+            if not (self._ready or self._answering):
                 self._turn_away(not_http(error))
             self._deaf = True
             self._keep_alive = False
-        if self._in_header:
-            self._header_bytes += len(data)
-            if self._header_bytes > self._front.limits.header_bytes:
-                self._turn_away(header_too_long(self._front.limits))
+        if self._in_header and self._header_bytes > self._front.limits.header_bytes:
+            self._turn_away(header_too_long(self._front.limits))
         if self._ready:
             self._ready = False
             self._answering = True
             self._front.handler.handle(cast("Request", self._request), self)
 
     def eof_received(self) -> bool:
-        """The client sends no more; it is taken to have left, as a client that closes looks the same."""
+        """The client sends no more. If it waits for an answer it is taken to have left: closing looks the same."""
+        if self._answering:
+            self._tell_gone("client_gone")
+            self._transport.abort()
         return False
 
     def pause_writing(self) -> None:
@@ -168,14 +177,12 @@ class ClientConnection(asyncio.Protocol):
         now = self._front.clock.now()
         self.deadline = now + self._front.limits.header_seconds
         self._in_header = True
-        self._header_bytes = 0
-        self._url = b""
         self._headers = []
-        self._request = Request(b"", b"", self._headers, now)
+        self._request = Request(self._headers, now)
 
     def on_url(self, url: bytes) -> None:
         """A piece of the request's target."""
-        self._url += url
+        cast("Request", self._request).path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer, which is dropped."""
@@ -185,17 +192,18 @@ class ClientConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """The header has ended."""
         request = cast("Request", self._request)
-        parser = self._parser
+        parser, limits = self._parser, self._front.limits
         self._in_header = False
-        request.method = parser.get_method()
-        request.path = self._url.partition(b"?")[0]
-        self._version = parser.get_http_version()
-        self._keep_alive = parser.should_keep_alive() and not self._front.draining
         self._body = []
         self._body_bytes = 0
-        self.deadline = request.received + self._front.limits.body_seconds
+        self.deadline = request.received + limits.body_seconds
+        self._version = parser.get_http_version()
+        self._keep_alive = parser.should_keep_alive() and not self._front.draining
+        request.method = parser.get_method()
         fields = request.fields = dict(self._headers)
-        problem = header_problem(self._version, len(self._url), self._headers, fields, self._front.limits)
+        problem = header_problem(self._version, fields, limits)
+        if problem is None and self._header_bytes > limits.header_bytes:
+            problem = header_size_problem(request, limits)
         if problem is not None:
             self._turn_away(problem)
             raise _StopParsingError
@@ -228,8 +236,7 @@ class ClientConnection(asyncio.Protocol):
     def respond(self, status: int, body: bytes, headers: Headers = JSON) -> None:
         """Send a whole answer."""
         request = self._request
-        framing = b"content-length: %d\r\n" % len(body)
-        start = head(status, headers, framing + self._connection_line())
+        start = head(status, headers, b"content-length: %d\r\n%b" % (len(body), self._connection_line()))
         without_body = request is not None and request.method == b"HEAD"
         self._transport.write(start if without_body else start + body)
         self._finish()
@@ -305,7 +312,6 @@ class ClientConnection(asyncio.Protocol):
     def _turn_away(self, problem: Failure) -> None:
         request, self._request = self._request, None
         if request is not None:
-            request.path = request.path or self._url.partition(b"?")[0]
             self._front.handler.refused(request, problem, self._front.clock.now())
         self._in_header = self._ready = False
         self._deaf = True

@@ -68,8 +68,7 @@ class Upstream:
         """
         pool = self.pool(replica)
         lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (method.encode(), pool.base_path, path.encode(), pool.host)]
-        if replica.api_key is not None:
-            authorization = b"Bearer " + replica.api_key.encode()
+        authorization = pool.authorization or authorization
         if authorization is not None:
             lines.append(b"authorization: %b\r\n" % authorization)
         if body:
@@ -106,8 +105,8 @@ class _Reply:
         self._status = 0
         self._body = bytearray()
 
-    def answer_head(self, status: int, headers: Headers) -> None:
-        del headers
+    def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
+        del headers, fields
         self._status = status
 
     def answer_body(self, data: bytes, now: float) -> None:
