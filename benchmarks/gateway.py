@@ -22,8 +22,8 @@ from msgspec import Struct
 from rig.build import CannotBuildError, compiler
 from rig.figures import BARE, FULL, Figure, added, figure, table
 from rig.machine import Machine, nginx_path, this_machine
-from rig.processes import Cores
-from rig.rounds import Loader, Round, interleave
+from rig.processes import ChildFailedError, Cores
+from rig.rounds import Loader, Round, WrongAnswerError, interleave
 from rig.servers import Pace, Seen, headway, mock_engine, nginx
 from rig.traffic import Traffic, agent_traffic, question_traffic, stream_events, stream_traffic
 
@@ -122,13 +122,13 @@ def cases() -> list[Case]:
         ),
         Case(
             name="27 KB agent history",
-            traffic=agent_traffic(27_000, conversations=32),
+            traffic=agent_traffic(27_000, conversations=16),
             connections=(16,),
             figures=_cpu_figures("27 KB", target=90),
         ),
         Case(
             name="221 KB agent history",
-            traffic=agent_traffic(221_000, conversations=8),
+            traffic=agent_traffic(221_000, conversations=4),
             connections=(16,),
             figures=_cpu_figures("221 KB"),
         ),
@@ -206,7 +206,11 @@ def main() -> int:
     print(f"; {rounds} rounds of {seconds} s, interleaved; load average before: {load_average:.1f}", flush=True)
     if machine.nginx is None:
         print("nginx: not installed")
-    outcomes = [run(case, cores, rounds=rounds, seconds=seconds) for case in cases()]
+    try:
+        outcomes = [run(case, cores, rounds=rounds, seconds=seconds) for case in cases()]
+    except (ChildFailedError, WrongAnswerError) as error:
+        print(f"the gateway was not measured: {error}", file=sys.stderr)
+        return 1
     print(f"\n{table([row for outcome in outcomes for row in outcome.figures])}\n")
     print("\n".join(line for outcome in outcomes for line in _remarks(outcome)))
     report = Report(

@@ -12,6 +12,10 @@ from typing import IO
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+class ChildFailedError(Exception):
+    """A server ended before it was ready."""
+
+
 class Cores:
     """Which core serves and which one loads it; the same one where there is no other."""
 
@@ -59,14 +63,14 @@ def first_line(process: subprocess.Popen[str], log: Path) -> str:
     """What a server prints when it is ready.
 
     Raises:
-        RuntimeError: it ended without a word; the message carries its stderr.
+        ChildFailedError: it ended without a word; the message carries its stderr.
     """
     out: IO[str] | None = process.stdout
     line = out.readline() if out is not None else ""
     if not line:
         process.wait(10)
         msg = f"{process.args!r} ended with status {process.returncode}:\n{log.read_text()[-4000:]}"
-        raise RuntimeError(msg)
+        raise ChildFailedError(msg)
     return line
 
 

@@ -17,6 +17,10 @@ from rig.traffic import Traffic
 MOST_REQUESTS = 2_000_000
 
 
+class WrongAnswerError(Exception):
+    """A server answered wrongly or not at all: there is nothing to measure."""
+
+
 class Round(Struct, frozen=True, kw_only=True):
     """One closed loop of load through one server. Times in microseconds unless named otherwise."""
 
@@ -57,7 +61,7 @@ class Loader:
         """One round.
 
         Raises:
-            RuntimeError: an answer was wrong or missing; the message says what came instead.
+            WrongAnswerError: an answer was wrong or missing; the message says what came instead.
         """
         load = ["--port", str(server.port), "--connections", str(connections), "--seconds", str(seconds)]
         served, mocked, generated = cpu_seconds(server.pid), cpu_seconds(self._engine.pid), _own_children()
@@ -65,7 +69,7 @@ class Loader:
             done = subprocess.run([*self._command, *load], capture_output=True, text=True, check=False, timeout=120)
         if done.returncode != 0:
             msg = f"{server.name}, {connections} connections: {done.stderr.strip()}"
-            raise RuntimeError(msg)
+            raise WrongAnswerError(msg)
         mocked, generated = cpu_seconds(self._engine.pid) - mocked, _own_children() - generated
         counted = json.loads(done.stdout)
         served = settled_cpu(server.pid) - served

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from rig.build import build
-from rig.processes import Cores, child, first_line, stop
+from rig.processes import ChildFailedError, Cores, child, first_line, stop
 from rig.traffic import Traffic
 
 SERVE = Path(__file__).parent.parent / "serve_gateway.py"
@@ -107,7 +107,7 @@ def _await_listener(port: int, process: subprocess.Popen[str], log: Path) -> Non
             break
         time.sleep(0.02)
     msg = f"nginx does not listen on port {port}: {log.read_text()[-2000:]}"
-    raise RuntimeError(msg)
+    raise ChildFailedError(msg)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """The traffic: conversations as agents hold them, and the answers that the mock engine gives.
 
 Every conversation carries a `MARKER` in its first user message, which the load generator replaces by an id that is
-new each time the conversation is played: the gateway never sees one twice. A turn repeats the turn before it, adds
-the engine's answer word for word and asks on, so whoever looks can tell that it continues the same conversation.
+new each time the conversation is played: the gateway never sees one twice. Each request of an agent repeats the one
+before it, adds the engine's answer word for word and the result of the tool that it called.
 """
 
 import json
@@ -55,10 +55,26 @@ def _compact(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def plain_answer() -> bytes:
+_STEP = {
+    "role": "assistant",
+    "content": "The slow replica is the likely cause. I read its queue before I change a budget.",
+    "tool_calls": [
+        {
+            "id": "call_0",
+            "type": "function",
+            "function": {
+                "name": "read_file",
+                "arguments": '{"path":"src/queue.py","reason":"how long a call may wait"}',
+            },
+        }
+    ],
+}
+"""What the engine says in each step of an agent. Like some real engines, it gives the same id to every tool call."""
+
+
+def plain_answer(message: dict[str, Any], finish: str) -> bytes:
     """The body of a chat completion that was not streamed."""
-    message = {"role": "assistant", "content": ANSWER, "refusal": None}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
     return _compact({**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _USAGE})
 
 
@@ -95,48 +111,38 @@ def _tool(dice: random.Random, name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": _prose(dice, 260), "parameters": parameters}}
 
 
-def _step(dice: random.Random, number: int, size: int) -> list[dict[str, Any]]:
-    """One step of an agent's past: a tool call and its result of ``size`` characters."""
-    arguments = json.dumps({"path": f"src/module_{dice.randrange(100)}.py", "reason": _prose(dice, 80)})
-    function = {"name": "read_file", "arguments": arguments}
-    call_id = f"call_{dice.getrandbits(64):016x}_{number}"
-    call = {"id": call_id, "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": _prose(dice, 120), "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": call_id, "content": _prose(dice, size)},
-    ]
-
-
-def _conversation(dice: random.Random, size: int, turns: int) -> list[bytes]:
-    """Turns of an agent's conversation, ``size`` bytes each on average."""
+def _conversation(dice: random.Random, size: int, steps: int) -> list[bytes]:
+    """The requests of an agent from the first to the last, ``size`` bytes each on average."""
     tools = [_tool(dice, name) for name in ("read_file", "search", "edit", "run_tests", "list_folder")]
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": _prose(random.Random(0), 3_000)},
         {"role": "user", "content": f"Ticket {MARKER}: {_prose(dice, 700)}"},
     ]
-    growth = [
-        [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": _prose(dice, 300)}]
-        for _ in range(turns - 1)
-    ]
 
-    def body(messages: list[dict[str, Any]]) -> bytes:
+    def body() -> bytes:
         return _compact({"model": "mock", "temperature": 0, "max_tokens": 512, "messages": messages, "tools": tools})
 
-    grown = len(_compact(growth)) // 2  # half of the turns' growth: the middle turn has the size asked for
-    while (missing := size - grown - len(body(messages))) > 500:
-        messages += _step(dice, len(messages), min(1_800, missing - 380))
-    bodies = [body(messages)]
-    for more in growth:
-        messages += more
-        bodies.append(body(messages))
+    bodies = [body()]
+    growth = 2 * (size - len(bodies[0])) // (steps - 1)  # from here in equal steps, so the middle one has ``size``
+    for _ in range(steps - 1):
+        result = {"role": "tool", "tool_call_id": "call_0", "content": ""}
+        missing = growth - len(_compact([_STEP, result]))
+        messages += [_STEP, {**result, "content": _prose(dice, missing).ljust(missing, ".")}]
+        bodies.append(body())
     return bodies
 
 
-def agent_traffic(size: int, *, conversations: int, turns: int = 8) -> Traffic:
-    """An agent's requests: a system prompt, tools, a past of tool calls and results, ``size`` bytes on average."""
+def agent_traffic(size: int, *, conversations: int, steps: int = 24) -> Traffic:
+    """An agent at work: system prompt, five tools and a ticket, then steps that each bring one more tool result.
+
+    Args:
+        size: bytes of a request, on average over the steps.
+        conversations: how many different ones.
+        steps: requests of one conversation, at least 2.
+    """
     dice = random.Random(size)
-    bodies = [body for _ in range(conversations) for body in _conversation(dice, size, turns)]
-    return Traffic(bodies=tuple(bodies), turns=turns, answer=plain_answer(), mark=1)
+    bodies = [body for _ in range(conversations) for body in _conversation(dice, size, steps)]
+    return Traffic(bodies=tuple(bodies), turns=steps, answer=plain_answer(_STEP, "tool_calls"), mark=1)
 
 
 def _question(dice: random.Random, size: int, *, stream: bool) -> bytes:
@@ -155,7 +161,9 @@ def question_traffic(size: int, *, conversations: int) -> Traffic:
     """Single questions of exactly ``size`` bytes, each a conversation of its own, answered in one piece."""
     dice = random.Random(size)
     bodies = tuple(_question(dice, size, stream=False) for _ in range(conversations))
-    return Traffic(bodies=bodies, turns=1, answer=plain_answer(), mark=1)
+    return Traffic(
+        bodies=bodies, turns=1, answer=plain_answer({"role": "assistant", "content": ANSWER}, "stop"), mark=1
+    )
 
 
 def stream_traffic(size: int, *, conversations: int, tokens: int) -> Traffic:

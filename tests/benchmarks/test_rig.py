@@ -15,7 +15,7 @@ import pytest
 from rig.build import CannotBuildError, build
 from rig.machine import this_machine
 from rig.processes import Cores, child, cpu_seconds
-from rig.rounds import Loader, interleave
+from rig.rounds import Loader, WrongAnswerError, interleave
 from rig.servers import Pace, Server, mock_engine
 from rig.traffic import MARKER, Traffic, agent_traffic, question_traffic, stream_events, stream_traffic
 
@@ -39,8 +39,8 @@ def engine(traffic: Traffic, folder: Path, *, tokens: int = 4, pace: Pace | None
     "traffic",
     [
         question_traffic(306, conversations=3),
-        agent_traffic(27_000, conversations=2),
-        agent_traffic(221_000, conversations=1, turns=3),
+        agent_traffic(27_000, conversations=2, steps=8),
+        agent_traffic(221_000, conversations=1, steps=3),
         stream_traffic(306, conversations=3, tokens=4),
     ],
     ids=["306 B", "27 KB", "221 KB", "stream"],
@@ -68,7 +68,7 @@ def test_an_answer_that_differs_by_one_byte_ends_the_run(tmp_path: Path) -> None
     traffic = question_traffic(306, conversations=1)
     with engine(traffic, tmp_path) as server:
         wrong = Traffic(traffic.bodies, traffic.turns, traffic.answer[:-2] + b"]}", traffic.mark)
-        with pytest.raises(RuntimeError, match="differs from the expected one"):
+        with pytest.raises(WrongAnswerError, match="differs from the expected one"):
             Loader(wrong, server, Cores(), tmp_path, requests=5).run(server, connections=1, seconds=30)
 
 
