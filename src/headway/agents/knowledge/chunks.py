@@ -57,9 +57,17 @@ def _cut(sentence: str, budget: int) -> Iterator[str]:
     if about_tokens(sentence) <= budget:
         yield sentence
         return
-    width = budget  # one character takes at most four bytes, so this many always fit
-    words = (word[at : at + width] for word in sentence.split() for at in range(0, len(word), width))
-    yield from _join(((" ", word) for word in words), budget)
+    yield from _join(
+        ((separator, part) for word in sentence.split() for separator, part in _slices(word, budget)), budget
+    )
+
+
+def _slices(word: str, budget: int) -> Iterator[tuple[str, str]]:
+    if about_tokens(word) <= budget:
+        yield " ", word
+        return
+    for at in range(0, len(word), budget):  # a character takes at most four bytes, so this many always fit
+        yield "" if at else " ", word[at : at + budget]
 
 
 def _join(pieces: Iterable[tuple[str, str]], budget: int) -> Iterator[str]:
