@@ -75,6 +75,11 @@ class Gateway:
         )
         self._server: asyncio.Server | None = None
 
+    @property
+    def open_connections(self) -> int:
+        """Clients connected now."""
+        return len(self._front.connections)
+
     # --- life
 
     async def start(self, host: str, port: int) -> tuple[str, int]:

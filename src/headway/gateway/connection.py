@@ -71,6 +71,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_on_free",
         "_on_lost",
         "_parser",
+        "_paused",
         "_status",
         "_transport",
         "_until_close",
@@ -112,6 +113,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._until_close = False
         self._keep_alive = False
         self._complete = False
+        self._paused = False
 
     # --- what the pool and the exchange tell
 
@@ -135,13 +137,15 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause(self) -> None:
         """Read no further: whoever the answer is for cannot keep up."""
-        if not self._transport.is_closing():
+        if not self._paused and not self._transport.is_closing():
+            self._paused = True
             self._transport.pause_reading()
             self.deadline = NEVER
 
     def resume(self) -> None:
         """Read on."""
-        if not self._transport.is_closing():
+        if self._paused and not self._transport.is_closing():
+            self._paused = False
             self._transport.resume_reading()
             self.deadline = self._clock.now() + self._limits.stall_seconds
 
@@ -265,6 +269,7 @@ class UpstreamConnection(asyncio.Protocol):
             exchange.answer_end(now)
 
     def _end_or_rest(self) -> None:
+        self.resume()
         unsent = self._transport.get_write_buffer_size()
         if unsent or not self._keep_alive or self._transport.is_closing():
             self._transport.abort() if unsent else self._transport.close()

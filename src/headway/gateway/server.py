@@ -92,7 +92,8 @@ class ClientConnection(asyncio.Protocol):
         front.connections.add(self)
         self.deadline = front.clock.now() + front.limits.idle_seconds
         if len(front.connections) > front.limits.connections:
-            self._turn_away(too_many_connections(front.limits))
+            self._keep_alive = False
+            self.fail(too_many_connections(front.limits))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client is gone; whoever answers it is told at once."""

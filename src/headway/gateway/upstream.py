@@ -82,7 +82,8 @@ class Upstream:
                 try:
                     return await reply.arrived
                 finally:
-                    connection.abort()
+                    if not reply.complete:
+                        connection.abort()
         except TimeoutError:
             raise UpstreamError(
                 f"Replica {replica.id!r} did not answer {method} {path} within {timeout:g} s.",
@@ -100,6 +101,8 @@ class _Reply:
 
     def __init__(self, replica: Replica, max_bytes: int) -> None:
         self.arrived: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
+        self.complete = False
+        """The connection is free again, and perhaps another's already."""
         self._replica = replica
         self._max_bytes = max_bytes
         self._status = 0
@@ -117,6 +120,7 @@ class _Reply:
 
     def answer_end(self, now: float) -> None:
         del now
+        self.complete = True
         if not self.arrived.done():
             self.arrived.set_result((self._status, bytes(self._body)))
 

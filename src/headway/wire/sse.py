@@ -86,6 +86,8 @@ def events(whole: bytes) -> list[bytes]:
         elif not line and lines:
             found.append(lines[0] if len(lines) == 1 else b"\n".join(lines))
             lines = []
+        elif line == b"data":
+            lines.append(b"")
         elif not _FIELD.match(line):
             raise UpstreamError(
                 f"The engine's event stream has a line that is no field, {len(line)} bytes long.",

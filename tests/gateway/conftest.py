@@ -1,0 +1,16 @@
+"""The data path is tested on the event loop that it runs on."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+import uvloop
+
+ON_UVLOOP = {"test_app", "test_call", "test_drain", "test_faults", "test_limits", "test_server", "test_upstream"}
+
+
+@pytest.hookimpl
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    if item.path.stem in ON_UVLOOP:
+        return {"uvloop": uvloop.new_event_loop}
+    return {"asyncio": asyncio.new_event_loop}

@@ -1,0 +1,163 @@
+"""A real gateway for tests: it serves on a free port, and leaving it proves that nothing was left behind."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import openai
+from msgspec import Struct
+
+from headway.core.clock import Clock, SystemClock
+from headway.core.config import Limits, Recording
+from headway.core.fleet import Replica, ReplicaId
+from headway.core.span import ModelCall, Span
+from headway.gateway.app import Gateway
+from headway.gateway.fake import FakeEngine
+from headway.gateway.fleet import LiveFleet
+from headway.policy.identify import Identifier
+from headway.policy.route import LeastLoaded, RoutePolicy
+from headway.trace.record import Recorder
+
+QUESTION: list[Any] = [{"role": "user", "content": "one two three"}]
+
+
+class SpanList:
+    """Where a test's recorder writes."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def write(self, spans: Sequence[Span]) -> None:
+        self.spans += spans
+
+
+class Ids:
+    """Ids that a test can foresee: 1, 2, 3 … as 32 hex digits."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def __call__(self) -> str:
+        self._last += 1
+        return f"{self._last:032x}"
+
+
+class Raw(Struct, frozen=True):
+    """An HTTP answer as a raw socket saw it."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The OpenAI error in the body."""
+        return json.loads(self.body)["error"]
+
+
+class Served:
+    """A running gateway."""
+
+    def __init__(self, gateway: Gateway, port: int, recorder: Recorder, written: SpanList) -> None:
+        self.gateway = gateway
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self._recorder = recorder
+        self._written = written
+
+    def client(self, **options: Any) -> openai.AsyncOpenAI:  # noqa: ANN401 - the client's own options
+        """An OpenAI client that does not hide failures by trying again."""
+        return openai.AsyncOpenAI(base_url=self.url, api_key="caller", max_retries=0, timeout=20, **options)
+
+    async def spans(self, calls: int = 1) -> list[Span]:
+        """All spans, once there are those of ``calls`` model calls."""
+        async with asyncio.timeout(10):
+            while True:
+                await asyncio.to_thread(self._recorder.flush)
+                if len([span for span in self._written.spans if isinstance(span.work, ModelCall)]) >= calls:
+                    return list(self._written.spans)
+
+    async def call(self) -> tuple[Span, ModelCall]:
+        """The one model call there is."""
+        (span,) = [span for span in await self.spans() if isinstance(span.work, ModelCall)]
+        assert isinstance(span.work, ModelCall)
+        return span, span.work
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """A raw connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def raw(self, data: bytes) -> bytes:
+        """All that comes back for ``data`` until the gateway closes the connection."""
+        async with self.connect() as (reader, writer), asyncio.timeout(10):
+            writer.write(data)
+            return await reader.read()
+
+    async def ask(self, data: bytes) -> Raw:
+        """One answer with a length to ``data``; the connection may stay open."""
+        async with self.connect() as (reader, writer), asyncio.timeout(10):
+            writer.write(data)
+            return await read_answer(reader)
+
+
+async def read_answer(reader: asyncio.StreamReader) -> Raw:
+    """The next answer that has a length."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    first, *lines = head.strip().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Raw(int(first.split()[1]), headers, body)
+
+
+def chat(extra: str = "", version: str = "1.1", **fields: Any) -> bytes:  # noqa: ANN401 - any JSON
+    """A chat completion's bytes."""
+    body = json.dumps({"model": "m", "messages": QUESTION, **fields}).encode()
+    head = f"POST /v1/chat/completions HTTP/{version}\r\nhost: x\r\n{extra}content-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@asynccontextmanager
+async def serving(
+    *engines: FakeEngine | Replica,
+    limits: Limits | None = None,
+    recording: Recording | None = None,
+    policy: RoutePolicy | None = None,
+    identifier: Identifier | None = None,
+    clock: Clock | None = None,
+    observed: bool = True,
+) -> AsyncGenerator[Served]:
+    """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
+    replicas = [
+        engine if isinstance(engine, Replica) else Replica(id=ReplicaId(f"r{number}"), url=engine.url)
+        for number, engine in enumerate(engines)
+    ]
+    written = SpanList()
+    with Recorder(written, capacity=10_000, interval=0.01) as recorder:
+        gateway = Gateway(
+            LiveFleet(replicas),
+            policy=policy or LeastLoaded(),
+            identifier=(identifier or Identifier(Ids())) if observed else None,
+            recorder=recorder if observed else None,
+            limits=limits or Limits(),
+            recording=recording or Recording(),
+            clock=clock or SystemClock(),
+        )
+        _, port = await gateway.start("127.0.0.1", 0)
+        try:
+            yield Served(gateway, port, recorder, written)
+        finally:
+            await gateway.close(drain=2)
+        assert not gateway.open_connections, "a client's connection was left behind"
+        assert not gateway.upstream.open_connections, "an engine's connection was left behind"
+        assert not any(load.in_flight for load in gateway.fleet.view().loads), "a call was left counted as in flight"
+        assert gateway.journal.faults == 0
