@@ -25,7 +25,14 @@ START = bytes(16)
 K = TypeVar("K")
 
 
-class History(Struct, kw_only=True):
+class Reply(Struct, frozen=True, gc=False):
+    """An assistant's message, and its digests."""
+
+    message: Message
+    said: Utterance
+
+
+class History(Struct, kw_only=True, gc=False):
     """A request's history, as far as it had to be read."""
 
     raw: tuple[int, bytes]
@@ -39,7 +46,7 @@ class History(Struct, kw_only=True):
     """Turns with this very history."""
     known: list[Turn] = field(default_factory=list[Turn])
     """Turns whose history is the longest that this one extends."""
-    reply: Utterance | None = None
+    reply: Reply | None = None
     """What the history says was answered to ``known``; ``None`` if the client left that out."""
     news: list[Message] = field(default_factory=list[Message])
     """The messages after ``known``, the reply included; all of them if nothing is known."""
@@ -116,8 +123,10 @@ class Chains:
                 continue
             stream = xxh3_128(view[:cut])
             known = self._raw.get((cut, stream.digest()))
+            if known and cut == end:
+                return _repeated(known, (end, stream.digest()))
             if known:
-                news = decode(b"[" + messages[cut + 1 :]) if cut < end else None
+                news = decode(b"[" + messages[cut + 1 :])
                 if news is None or known[-1].chain is None:
                     return None
                 stream.update(view[cut:end])
@@ -147,7 +156,8 @@ class Chains:
                 else:
                     history.known, after = alike, position
         history.news = everything[after:]
-        history.reply = _reply(history.news) if after else None
+        if after and history.news[0].role == "assistant":
+            history.reply = Reply(history.news[0], spoken(history.news[0]))
         return history
 
 
@@ -165,29 +175,39 @@ def _cuts(messages: bytes, end: int) -> Iterator[int]:
         yield cut + 1
 
 
+def _repeated(same: list[Turn], raw: tuple[int, bytes]) -> History | None:
+    """The history of ``same`` once more; ``None`` where it must be read, as others may be at this point too."""
+    if any(turn.descends for turn in same):
+        return None
+    before = same[-1]
+    history = History(raw=raw, chain=before.chain, said=before.said, root=before.root, specific=before.specific)
+    history.same = same
+    return history
+
+
 def _extended(known: list[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
     """The history of ``known`` with ``news`` after it."""
     before = known[-1]
     history = History(raw=raw, chain=before.chain, said=before.said, root=before.root, specific=before.specific)
-    history.known, history.news, history.reply = known, news, _reply(news)
+    history.known, history.news = known, news
     for message in news:
-        _follow(history, message)
+        said = _follow(history, message)
+        if said is not None and message is news[0]:
+            history.reply = Reply(message, said)
     return history
 
 
-def _follow(history: History, message: Message) -> None:
-    """Add one message to the digests of a history."""
+def _follow(history: History, message: Message) -> Utterance | None:
+    """Add one message to the digests of a history; what it says, if it is the assistant's."""
     if message.role == "assistant":
-        history.said = link_answer(history.said, spoken(message))
-        return
+        said = spoken(message)
+        history.said = link_answer(history.said, said)
+        return said
     history.chain = link(history.chain or START, message)
     if message.role in ("system", "developer"):
         history.system = link(history.system, message)
-        return
+        return None
     history.specific += len(text(message))
     if history.root is None and message.role == "user":
         history.root = history.chain
-
-
-def _reply(news: list[Message]) -> Utterance | None:
-    return spoken(news[0]) if news and news[0].role == "assistant" else None
+    return None

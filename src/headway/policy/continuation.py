@@ -37,7 +37,7 @@ OBSERVATION = re.compile(
 """Beginnings of what programs report to a model."""
 
 
-class Author(Struct, frozen=True):
+class Author(Struct, frozen=True, gc=False):
     """Who wrote a user message."""
 
     machine: bool

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from headway.policy.messages import Message, text, visible
-from headway.policy.phrases import MAX_SCAN, Piece, holds, phrases, piece, pieces
+from headway.policy.phrases import Piece, holds, known, piece, pieces
 from headway.policy.turn import Turn
 
-SAME_PHRASE = 16
-"""Texts kept under one phrase; a phrase that so many share tells nothing."""
+SAME_FRAGMENT = 16
+"""Texts kept under one fragment; a fragment that so many share tells nothing."""
+MAX_SCAN = 65_536
+"""Characters of a request that are searched for known texts, the latest first."""
 PIECE_BYTES = 420
 """Memory that one indexed text takes at most: the piece, its tuple, its list and its dict entry."""
 
@@ -32,12 +34,13 @@ class Passages:
         """Let later requests be recognised by the answer that ``turn`` got."""
         keys: list[int] = []
         for words in pieces(visible(content)):
-            known = piece(words)
-            shelf = self._texts.setdefault(known.key, [])
-            if len(shelf) == SAME_PHRASE:
-                del shelf[0]
-            shelf.append((known, turn))
-            keys.append(known.key)
+            said = piece(words)
+            for key in said.keys:
+                shelf = self._texts.setdefault(key, [])
+                if len(shelf) == SAME_FRAGMENT:
+                    del shelf[0]
+                shelf.append((said, turn))
+            keys.extend(said.keys)
         turn.passages = tuple(keys)
         turn.charge += PIECE_BYTES * len(keys)
 
@@ -57,16 +60,16 @@ class Passages:
         characters wins.
         """
         authors: dict[int, tuple[int, list[Turn]]] = {}
-        left = MAX_SCAN
+        left = MAX_SCAN if self._texts else 0
         for message in messages:
-            words = text(message).strip()[:left]
-            left -= len(words)
-            for key, position in phrases(words):
-                for known, turn in self._texts.get(key, ()):
-                    if holds(words, position, known):
-                        authors.setdefault(known.digest, (known.length, []))[1].append(turn)
             if left <= 0:
                 break
+            words = text(message).strip()[:left]
+            left -= len(words)
+            for fragment in known(words, self._texts.keys()):
+                for said, turn in self._texts[hash(fragment)]:
+                    if holds(words, fragment, said):
+                        authors.setdefault(said.digest, (said.length, []))[1].append(turn)
         return _most(authors.values())
 
 

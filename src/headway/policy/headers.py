@@ -30,7 +30,7 @@ _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{MAX_NAME - 2}}}[!-~])?", re.ASCII)
 
 
-class Declared(Struct, frozen=True):
+class Declared(Struct, frozen=True, gc=False):
     """What the caller declared; ``None`` where it said nothing that can be believed."""
 
     task: TaskId | None = None

@@ -8,7 +8,7 @@ from msgspec import Struct
 from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
 from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
 from headway.policy.memory import Memory, Tenant
-from headway.policy.messages import IssuedCall, utterance
+from headway.policy.messages import IssuedCall, canonical, utterance
 from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
 from headway.policy.turn import OpenTool, Turn
 
@@ -83,7 +83,8 @@ class Identifier:
         )
         link = by_history(request)
         if link is None:
-            agent = agent_of(request)
+            seen = history.known or history.same
+            agent = seen[-1].agent if seen else agent_of(request)
             link = by_content(tenant, request, agent) or by_session(tenant, request)
         else:
             agent = link.turn.agent
@@ -105,23 +106,24 @@ class Identifier:
                 agent=agent,
                 specific=history.specific,
                 parent=link.parent if link is not None and same_task else None,
-                descends=link is not None and link.by_history and (bool(history.news) or link.turn.descends),
+                evidence="new" if link is None else link.evidence,
+                descends=link is not None and link.descends,
                 opener=link.opener if link is not None else None,
             )
         )
         return identity
 
     def observe(self, event: CallAnswered | CallFailed, now: float) -> None:
-        """Learn how a call ended. A call that was forgotten meanwhile is passed over."""
+        """Learn how a call ended. A call that was forgotten meanwhile, or ended before, is passed over."""
         turn = self._memory.turn(event.span)
-        if turn is None:
+        if turn is None or turn.state != "in_flight":
             return
         turn.closed = min(event.ended_at, now)
         if isinstance(event, CallFailed):
             turn.state = "failed"
             return
         turn.state = "answered"
-        turn.answer = utterance(event.content, event.tool_calls)
+        turn.answer, turn.calls = utterance(event.content, event.tool_calls), canonical(event.tool_calls)
         issued = [(call, self._tool(call, turn)) for call in event.tool_calls]
         self._memory.answered(turn, event.content, issued)
 

@@ -1,11 +1,11 @@
 """What identity needs of a chat history: who spoke, what they said, which tool calls were answered."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from xxhash import xxh3_128_digest
 
 
@@ -28,13 +28,13 @@ class Part(Struct, gc=False):
 
     type: str = ""
     text: str | None = None
-    image_url: Raw | None = None
-    source: Raw | None = None
+    image_url: Any = None
+    source: Any = None
     id: str = ""
     name: str = ""
     input: dict[str, Any] | None = None
     tool_use_id: str = ""
-    content: Raw | None = None
+    content: Any = None
     is_error: bool | None = None
 
 
@@ -47,7 +47,7 @@ class Message(Struct, gc=False):
     tool_call_id: str | None = None
 
 
-class IssuedCall(Struct, frozen=True):
+class IssuedCall(Struct, frozen=True, gc=False):
     """A tool call of an answer, whichever wire it came by."""
 
     id: str
@@ -55,22 +55,22 @@ class IssuedCall(Struct, frozen=True):
     arguments: str
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(Struct, frozen=True, gc=False):
     """A tool's result that a request brings."""
 
     call_id: str
     failed: bool | None = None
 
 
-class Utterance(Struct, frozen=True):
+class Utterance(Struct, frozen=True, gc=False):
     """Digests of what a model said: its text, and its tool calls. Empty bytes where there is none."""
 
-    text: bytes = b""
-    calls: bytes = b""
+    text: bytes
+    calls: bytes
 
 
 _DECODER = msgspec.json.Decoder(list[Message])
-_THOUGHT = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def decode(messages: bytes) -> list[Message] | None:
@@ -113,23 +113,32 @@ def calls(message: Message) -> list[IssuedCall]:
 
 
 def visible(content: str) -> str:
-    """An answer without the reasoning block that some engines leave in its text and clients strip, and trimmed."""
-    if content.lstrip().startswith("<think>"):
-        content = _THOUGHT.sub("", content, count=1)
-    return content.strip()
+    """An answer trimmed, and without the reasoning block that some engines leave in its text and clients strip."""
+    content = content.strip()
+    return _THOUGHT.sub("", content, count=1).strip() if content.startswith("<think>") else content
 
 
-def utterance(content: str, issued: Iterable[IssuedCall]) -> Utterance:
-    """Digest an answer so that a client's faithful copy of it gives the same digest.
-
-    Arguments are compared as JSON values: clients decode and re-encode them.
-    """
+def utterance(content: str, issued: Sequence[IssuedCall]) -> Utterance:
+    """Digest an answer so that a client's copy of it gives the same digest."""
     said = visible(content)
-    packed = [(call.id, call.name, _canonical(call.arguments)) for call in issued]
     return Utterance(
-        text=xxh3_128_digest(said.encode("utf-8", "surrogatepass")) if said else b"",
-        calls=xxh3_128_digest(msgspec.json.encode(packed)) if packed else b"",
+        text=_digest(said) if said else b"",
+        calls=_digest("\x00".join([part for call in issued for part in (call.id, call.name, call.arguments)]))
+        if issued
+        else b"",
     )
+
+
+def spoken(message: Message) -> Utterance:
+    """What an assistant message says, as `utterance` digests the answer that it copies."""
+    return utterance(text(message), calls(message))
+
+
+def canonical(issued: Sequence[IssuedCall]) -> bytes:
+    """Digest of tool calls whose arguments are compared as JSON values: some clients decode and re-encode them."""
+    if not issued:
+        return b""
+    return _digest("\x00".join([part for call in issued for part in (call.id, call.name, _sorted(call.arguments))]))
 
 
 def link(previous: bytes, message: Message) -> bytes:
@@ -146,23 +155,23 @@ def link_answer(previous: bytes, answer: Utterance) -> bytes:
     return xxh3_128_digest(previous + answer.text + b"\x00" + answer.calls)
 
 
-def spoken(message: Message) -> Utterance:
-    """What an assistant message says, as `utterance` would have digested the answer that it copies."""
-    return utterance(text(message), calls(message))
+def _digest(words: str) -> bytes:
+    return xxh3_128_digest(words.encode("utf-8", "surrogatepass"))
 
 
 def _part(part: Part) -> str:
     if part.text is not None:
         return part.text
-    raw = next((bytes(field) for field in (part.image_url, part.source, part.content) if field is not None), b"")
-    return f"\x01{part.type}\x01{part.tool_use_id}\x01{raw.decode('utf-8', 'replace')}"
+    return msgspec.json.encode(
+        (part.type, part.tool_use_id, part.image_url, part.source, part.content), order="sorted"
+    ).decode()
 
 
 def _json_text(value: str | dict[str, Any]) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _canonical(arguments: str) -> str:
+def _sorted(arguments: str) -> str:
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):

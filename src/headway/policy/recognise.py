@@ -4,10 +4,10 @@ from msgspec import Struct
 from xxhash import xxh3_128_digest
 
 from headway.core.task import Evidence, SessionId, SpanId, TaskId
-from headway.policy.chain import History
+from headway.policy.chain import History, Reply
 from headway.policy.continuation import author
 from headway.policy.memory import Tenant
-from headway.policy.messages import Message, Utterance, decode, results, text
+from headway.policy.messages import Message, calls, canonical, decode, results, text
 from headway.policy.phrases import MIN_TEXT
 from headway.policy.turn import OpenTool, Turn
 
@@ -33,7 +33,7 @@ REWRITTEN = 0.5
 """A history that nothing ties to the call it may continue but agent, tools and time."""
 
 
-class Link(Struct, kw_only=True):
+class Link(Struct, kw_only=True, gc=False):
     """What ties a request to ``turn``."""
 
     turn: Turn
@@ -48,9 +48,11 @@ class Link(Struct, kw_only=True):
     opener: str | None = None
     by_history: bool = False
     """The request's history is the turn's own, extended or repeated."""
+    descends: bool = False
+    """Nobody else is likely to have this history."""
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True, gc=False):
     """A request as the evidence needs it."""
 
     messages: bytes
@@ -87,12 +89,17 @@ def by_history(request: Request) -> Link | None:
 def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
     """The call that a new history comes from, by what it says: a sub-agent, a compaction, a hand-over."""
     history = request.history
-    messages = (decode(request.messages) or []) if history.known else history.news
+    nobodys = bool(history.same) and all(turn.evidence == "new" for turn in history.same)
+    if nobodys and not tenant.prompts:
+        return None  # byte for byte what was nobody's continuation before: the same question, asked again
+    messages = (decode(request.messages) or []) if history.known or history.same else history.news
     if not any(message.role == "assistant" for message in messages):
         first = next((text(message) for message in messages if message.role == "user"), "")
         tool = tenant.prompts.find(first, history.root)
         if tool is not None and _is_own(tool.turn, request):
             return Link(turn=tool.turn, evidence="sub_agent", confidence=SUB_AGENT, parent=tool.span)
+    if nobodys:
+        return None
     return _carries(tenant, request, messages, agent) or _replaces(tenant, request, messages, agent)
 
 
@@ -110,7 +117,9 @@ def by_session(tenant: Tenant, request: Request) -> Link | None:
 
 
 def agent_of(request: Request) -> bytes:
-    """Which agent sends this: a digest of its system messages and its tools."""
+    """Which agent sends this: a digest of its system messages and its tools; empty if it has neither."""
+    if not request.history.system and request.tools is None:
+        return b""
     return xxh3_128_digest(request.history.system + b"\x00" + (request.tools or b""))
 
 
@@ -118,7 +127,7 @@ def _candidates(history: History, known: list[Turn]) -> tuple[list[Turn], float]
     """Those of ``known`` that this history can be a continuation of, and how certain that is."""
     reply = history.reply
     if reply is not None:
-        verified = [turn for turn in known if turn.answer is not None and _agrees(reply, turn.answer)]
+        verified = [turn for turn in known if _agrees(reply, turn)]
         if verified:
             return verified, EXACT
     if not known or known[-1].specific < MIN_TEXT:
@@ -128,16 +137,25 @@ def _candidates(history: History, known: list[Turn]) -> tuple[list[Turn], float]
     return (known, UNVERIFIED) if len({turn.session for turn in known}) == 1 else ([], 0.0)
 
 
-def _agrees(reply: Utterance, answer: Utterance) -> bool:
-    """Whether a history's reply is our answer; with tool calls, a client may have dropped the text beside them."""
-    if reply.calls != answer.calls:
+def _agrees(reply: Reply, turn: Turn) -> bool:
+    """Whether a history's reply is what ``turn`` was answered; beside tool calls, a client may drop the text."""
+    answer, said = turn.answer, reply.said
+    if answer is None:
         return False
-    return bool(reply.calls) or (reply.text == answer.text and bool(reply.text))
+    if answer.calls:
+        return said.calls == answer.calls or canonical(calls(reply.message)) == turn.calls
+    return not said.calls and bool(said.text) and said.text == answer.text
 
 
 def _repeats(turn: Turn) -> Link:
     return Link(
-        turn=turn, evidence="extends", confidence=EXACT, parent=turn.parent, opener=turn.opener, by_history=True
+        turn=turn,
+        evidence="extends",
+        confidence=EXACT,
+        parent=turn.parent,
+        opener=turn.opener,
+        by_history=True,
+        descends=turn.descends,
     )
 
 
@@ -151,6 +169,7 @@ def _extends(request: Request, turn: Turn, confidence: float) -> Link:
         tools=_delivered(turn, request.history.news),
         opener=turn.opener,
         by_history=True,
+        descends=True,
     )
     if link.tools:
         link.evidence = "tool_result"
@@ -190,12 +209,12 @@ def _carries(tenant: Tenant, request: Request, messages: list[Message], agent: b
     if carried is None or not _is_own(carried.turn, request):
         return None
     turn = carried.turn
-    if request.history.chain is not None and request.history.chain == turn.root:
+    if not any(message.role == "assistant" for message in messages) and request.history.chain == turn.root:
         return None  # asks what the turn was asked, in the same words: somebody else
     quiet = _quiet(tenant, turn.task, request.now)
     if quiet > QUIET_SECONDS:
         return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, opens_task=True, human_wait=quiet)
-    if agent == turn.agent and quiet <= ADJACENT_SECONDS:
+    if agent and agent == turn.agent and quiet <= ADJACENT_SECONDS:
         return Link(turn=turn, evidence="compaction", confidence=COMPACTION, parent=turn.parent)
     return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, parent=turn.parent)
 

@@ -1,17 +1,17 @@
 """Recognising a sub-agent: its first message was in the arguments of a tool call that is still open."""
 
 from headway.policy.messages import IssuedCall
-from headway.policy.phrases import MIN_TEXT, digest, phrases, strings
+from headway.policy.phrases import MIN_FRAGMENT, MIN_TEXT, fragments, known, strings
 from headway.policy.turn import OpenTool
 
 MIN_PROMPT = 16
 """Characters of a prompt that is recognised when it is repeated whole; inside another text it takes `MIN_TEXT`."""
 MAX_KEYS = 16
-"""Phrases by which one argument is found."""
+"""Fragments by which one argument is found, beside the whole."""
 MAX_PROMPT = 16_384
 """Characters kept of one argument, while its tool call is open."""
 SAME_PROMPT = 16
-"""Open tool calls kept under one phrase, the latest."""
+"""Open tool calls kept under one fragment, the latest."""
 PROMPT_BYTES = 300
 """Memory that one argument takes beside its text, and each of its keys."""
 
@@ -29,7 +29,8 @@ class Prompts:
         for prompt in strings(issued.arguments) or [issued.arguments.strip()]:
             if not MIN_PROMPT <= len(prompt) <= MAX_PROMPT:
                 continue
-            fresh = list(dict.fromkeys(key for key, _ in phrases(prompt)))[:MAX_KEYS]
+            telling = [hash(fragment) for fragment in fragments(prompt) if len(fragment) >= MIN_FRAGMENT]
+            fresh = set([hash(prompt), *telling][: MAX_KEYS + 1])
             for key in fresh:
                 shelf = self._open.setdefault(key, [])
                 if len(shelf) == SAME_PROMPT:
@@ -56,14 +57,16 @@ class Prompts:
         A history that starts exactly like the caller's own is not its sub-agent but somebody who asked the same.
         """
         first = first.strip()
-        whole = digest(first)
         best: OpenTool | None = None
-        for key, _ in phrases(first[:MAX_PROMPT]):
-            for prompt, tool in self._open.get(key, ()):
+        for fragment in known(first[:MAX_PROMPT], self._open.keys()):
+            for prompt, tool in self._open[hash(fragment)]:
                 if tool.turn.root == root or (best and best.turn.opened >= tool.turn.opened):
                     continue
                 inside = len(first) >= MIN_TEXT and first in prompt
                 around = len(prompt) >= MIN_TEXT and prompt in first
-                if inside or around or (len(first) >= MIN_PROMPT and digest(prompt) == whole):
+                if inside or around or (len(first) >= MIN_PROMPT and first == prompt):
                     best = tool
         return best
+
+    def __len__(self) -> int:
+        return len(self._open)

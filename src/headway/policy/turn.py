@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from headway.core.task import SessionId, SpanId, TaskId
+from headway.core.task import Evidence, SessionId, SpanId, TaskId
 from headway.policy.messages import Utterance
 
 
@@ -44,11 +44,15 @@ class Turn(Struct, eq=False, kw_only=True):
     specific: int = 0
     """Characters of the history that are not system messages: how much there is to recognise it by."""
     parent: SpanId | None = None
+    evidence: Evidence
+    """What tied it to its task, apart from headers."""
     descends: bool = False
     """Recognised by its history, so an identical request is a repetition and not somebody else's."""
     opener: str | None = None
     """How the machine-made messages of this history begin, once there was one."""
     answer: Utterance | None = None
+    calls: bytes = b""
+    """Digest of the answer's tool calls that bears a re-encoding of their arguments."""
     tools: tuple[OpenTool, ...] = ()
     continued: bool = False
     """A later request was taken for its continuation."""
