@@ -189,6 +189,7 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._headers: dict[str, str] = {}
         self._url = self._body = b""
+        self._last = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -235,10 +236,13 @@ class _Connection(asyncio.Protocol):
         if self._answering is not None and not self._answering.done():
             self._transport.abort()  # a pipelined request; no client of ours sends one
             return
+        self._last = not self._parser.should_keep_alive()
         path = self._url.decode("latin-1").partition("?")[0]
         if path != "/v1/chat/completions":
             status, kind, body = self._engine.look_up(path)
             self._transport.write(head(status, {"content-length": str(len(body))}, kind) + body)
+            if self._last:
+                self._transport.close()
             return
         reply, request = self._engine.ask(self._headers, self._body)
         self._answering = asyncio.get_running_loop().create_task(self._answer(reply, request))
@@ -261,7 +265,8 @@ class _Connection(asyncio.Protocol):
                 await self._stream(reply, request)
             else:
                 await self._whole(reply, request)
-            if reply.fault in {"close_after_answer", "framed_by_close"} or reply.headers.get("connection") == "close":
+            self._last |= reply.fault in {"close_after_answer", "framed_by_close"}
+            if self._last or reply.headers.get("connection") == "close":
                 self._transport.close()
         finally:
             self._engine.active -= 1

@@ -1,0 +1,173 @@
+"""The dashboard's pages and their JSON twins; it only reads, and every value is escaped by the templates."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from headway.app.dashboard.guard import REPORT_POLICY, SecurityHeaders
+from headway.app.report.document import task_json, tasks_json
+from headway.app.report.html import html_task
+from headway.core.errors import BadInputError, HeadwayError, NotFoundError
+from headway.core.span import ModelCall, Receipt, Span
+from headway.core.task import TaskId
+from headway.gateway.fleet import LiveFleet
+from headway.trace import levers
+from headway.trace.anatomy import Anatomy, dissect
+from headway.trace.levers import Lever
+from headway.trace.store import Store
+from headway.wire.openai import error_body
+
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+"""Hosts that a browser may name; any other is a page of somebody else's that had its name point here."""
+TASKS: Final = 50
+MAX_TASKS: Final = 1000
+_RECEIPT_TASKS: Final = 5
+_RECEIPTS: Final = 12
+
+
+class Routed(Struct, frozen=True, kw_only=True):
+    """One routing decision on the fleet page."""
+
+    task: TaskId
+    at: float
+    receipt: Receipt
+
+
+def site(store: Store | None, fleet: LiveFleet) -> Starlette:
+    """The application: tasks from ``store`` (``None``: recording is off), replicas from ``fleet``."""
+    pages = _Pages(store, fleet)
+    return Starlette(
+        routes=[
+            Route("/", pages.tasks),
+            Route("/tasks/{task:path}", pages.task),
+            Route("/fleet", pages.fleet),
+            Route("/api/tasks", pages.api_tasks),
+            Route("/api/tasks/{task:path}", pages.api_task),
+            Route("/style.css", pages.style),
+        ],
+        middleware=[Middleware(SecurityHeaders), Middleware(TrustedHostMiddleware, allowed_hosts=LOOPBACK)],
+        exception_handlers={HeadwayError: pages.failed},
+    )
+
+
+class _Pages:
+    """One method per page. Those that read the store are plain functions, which Starlette runs in worker threads."""
+
+    def __init__(self, store: Store | None, fleet: LiveFleet) -> None:
+        self._store = store
+        self._fleet = fleet
+        self._templates = Environment(
+            loader=PackageLoader("headway.app.dashboard"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def tasks(self, request: Request) -> Response:
+        """The newest tasks."""
+        rows = () if self._store is None else self._store.tasks(_limit(request))
+        return self._page("tasks.html", rows=rows, recording=self._store is not None)
+
+    def task(self, request: Request) -> Response:
+        """One task's report."""
+        page = html_task(*self._account(request))
+        return HTMLResponse(page, headers={"content-security-policy": REPORT_POLICY})
+
+    def fleet(self, request: Request) -> Response:
+        """The replicas, and the last decisions about them."""
+        del request
+        return self._page("fleet.html", replicas=self._fleet.health(), routed=self._routed())
+
+    def api_tasks(self, request: Request) -> Response:
+        """The newest tasks, for a machine: the document of ``headway tasks --json``."""
+        return _json(tasks_json(self._recorded().tasks(_limit(request))))
+
+    def api_task(self, request: Request) -> Response:
+        """One task, for a machine: the document of ``headway explain --json``."""
+        return _json(task_json(*self._account(request)))
+
+    async def style(self, request: Request) -> Response:
+        """The style sheet."""
+        del request
+        return Response(self._templates.get_template("style.css").render(), media_type="text/css")
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        """What was asked for cannot be shown: say why, as a page or as JSON."""
+        match error:
+            case NotFoundError():
+                status = 404
+            case BadInputError():
+                status = 400
+            case _:
+                status = 503
+        if request.url.path.startswith("/api/"):
+            return _json(error_body(str(error), type="invalid_request_error"), status)
+        return self._page("message.html", status, message=str(error))
+
+    def _page(self, name: str, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - a template takes anything
+        return HTMLResponse(self._templates.get_template(name).render(**_FORMATS, **values), status)
+
+    def _recorded(self) -> Store:
+        if self._store is None:
+            raise NotFoundError("Recording is off, so there are no tasks.", fix="Serve without --no-record.")
+        return self._store
+
+    def _account(self, request: Request) -> tuple[Anatomy, tuple[Lever, ...]]:
+        store = self._recorded()
+        spans = store.spans(store.resolve(request.path_params["task"]))
+        return dissect(spans), levers.rank(spans)
+
+    def _routed(self) -> Sequence[Routed]:
+        if self._store is None:
+            return ()
+        spans = [span for row in self._store.tasks(_RECEIPT_TASKS) for span in self._store.spans(row.task)]
+        routed = [one for span in spans if (one := _receipt_of(span)) is not None]
+        return sorted(routed, key=lambda one: -one.at)[:_RECEIPTS]
+
+
+def _receipt_of(span: Span) -> Routed | None:
+    if not isinstance(span.work, ModelCall) or span.work.route is None:
+        return None
+    return Routed(task=span.task, at=span.start, receipt=span.work.route)
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(TASKS))
+    limit = int(text) if text.isascii() and text.isdigit() else 0
+    if not 1 <= limit <= MAX_TASKS:
+        raise BadInputError(f"limit={text!r} is no number of tasks.", fix=f"Give 1 to {MAX_TASKS}.")
+    return limit
+
+
+def _json(document: str | bytes, status: int = 200) -> Response:
+    return Response(document, status, media_type="application/json")
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f} s"
+
+
+def _known(value: object) -> object:
+    return "unknown" if value is None else value
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+_FORMATS: Final = {"clock": _clock, "seconds": _seconds, "known": _known, "quoted": _quoted}

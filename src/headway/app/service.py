@@ -1,0 +1,212 @@
+"""What `headway serve` runs: store, engines, gateway, prober and dashboard, from start to graceful end."""
+
+import asyncio
+import logging
+import secrets
+import signal
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from headway.app.dashboard.server import Dashboard
+from headway.app.dashboard.site import site
+from headway.core.clock import SystemClock
+from headway.core.config import Limits, Recording
+from headway.core.errors import BadInputError
+from headway.core.fleet import Replica, ReplicaId
+from headway.gateway.app import Gateway
+from headway.gateway.engines import EmbeddedFleet, EngineSpec
+from headway.gateway.fleet import LiveFleet
+from headway.gateway.health import Prober
+from headway.gateway.policies import DEFAULT, load
+from headway.policy.identify import Identifier
+from headway.trace.record import Recorder
+from headway.trace.store import Store
+
+DRAIN_SECONDS: Final = 30.0
+"""What calls under way may take to end after the first signal."""
+_LOG = logging.getLogger(__name__)
+
+
+class Embedded(Struct, frozen=True, kw_only=True):
+    """Local engines to start."""
+
+    spec: EngineSpec
+    count: int
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """What to serve, and how."""
+
+    upstreams: tuple[Replica, ...] = ()
+    embedded: Embedded | None = None
+    host: str = "127.0.0.1"
+    port: int = 8080
+    admin_port: int | None = 0
+    """Of the dashboard, on 127.0.0.1 only; 0: a free one; ``None``: no dashboard."""
+    store: Path | None = None
+    """``None``: nothing is recorded."""
+    keep_text: bool = False
+    policy: str = DEFAULT
+    limits: Limits = Limits()
+    drain: float = DRAIN_SECONDS
+
+
+class ReadyReplica(Struct, frozen=True, kw_only=True):
+    """One replica, as the announcement names it."""
+
+    id: ReplicaId
+    url: str
+    pid: int | None
+    """Of an engine that Headway started."""
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """The announcement: where everything is, once it is there."""
+
+    ready: bool = True
+    url: str
+    admin: str | None
+    store: str | None
+    replicas: tuple[ReadyReplica, ...]
+
+
+async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then let calls under way end; a second signal ends them at once.
+
+    Nothing that was started is left when this returns or raises.
+
+    Raises:
+        HeadwayError: something could not be started.
+    """
+    drain, at_once = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _asked_to_stop, drain, at_once)
+    async with AsyncExitStack() as stack:
+        running = _Running(service, stack)
+        await _unless(drain, running.start(announce))
+        await drain.wait()
+        calls = running.in_flight()
+        _LOG.info(
+            "stopping: %d calls under way, %g s for them to end; signal again to stop at once", calls, service.drain
+        )
+        await _unless(at_once, running.gateway.close(service.drain))
+    _LOG.info("stopped")
+
+
+def _asked_to_stop(drain: asyncio.Event, at_once: asyncio.Event) -> None:
+    (at_once if drain.is_set() else drain).set()
+
+
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do ``work``, or break it off when ``event`` is set first."""
+    waiting, working = asyncio.ensure_future(event.wait()), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({waiting, working}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        broken_off = working.cancel()
+        await asyncio.wait({waiting, working})
+    if not broken_off:
+        working.result()
+
+
+class _Running:
+    """The parts of a service; each is ended by ``stack``, last started first."""
+
+    def __init__(self, service: Service, stack: AsyncExitStack) -> None:
+        self._service = service
+        self._stack = stack
+        self.fleet = LiveFleet(service.upstreams, on_change=_log_turn)
+        policy = load(service.policy)
+        if not service.upstreams and service.embedded is None:
+            raise BadInputError(
+                "There is no engine to serve from.",
+                fix="Name one with --upstream URL (may be repeated), or start local ones with --embedded 2.",
+            )
+        self._recorder = self._open_recorder()
+        self.gateway = Gateway(
+            self.fleet,
+            policy=policy,
+            identifier=Identifier(new_id=lambda: secrets.token_hex(16)),
+            recorder=self._recorder,
+            limits=service.limits,
+            recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
+            clock=SystemClock(),
+        )
+
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return sum(load.in_flight for load in self.fleet.view().loads)
+
+    async def start(self, announce: Callable[[Ready], None]) -> None:
+        """Start everything, the port first: that one is taken is the likeliest failure, and the quickest to see."""
+        service, stack = self._service, self._stack
+        host, port = await self.gateway.start(service.host, service.port)
+        stack.push_async_callback(self.gateway.close, 0.0)
+        admin = await self._start_dashboard()
+        pids = await self._start_engines()
+        await self._start_prober()
+        announce(
+            Ready(
+                url=f"http://{host}:{port}/v1",
+                admin=admin,
+                store=None if service.store is None else str(service.store),
+                replicas=tuple(
+                    ReadyReplica(id=one.id, url=one.url, pid=pids.get(one.id)) for one in self.fleet.health()
+                ),
+            )
+        )
+
+    def _open_recorder(self) -> Recorder | None:
+        if self._service.store is None:
+            return None
+        store = self._stack.enter_context(Store(self._service.store))
+        recorder = Recorder(store, Recording().buffer_spans)
+        self._stack.push_async_callback(asyncio.to_thread, recorder.close)
+        return recorder
+
+    async def _start_dashboard(self) -> str | None:
+        service = self._service
+        if service.admin_port is None:
+            return None
+        store = None
+        if service.store is not None:
+            store = self._stack.enter_context(Store(service.store, readonly=True))
+        dashboard = Dashboard(site(store, self.fleet))
+        url = await dashboard.start(service.admin_port)
+        self._stack.push_async_callback(dashboard.stop)
+        return url
+
+    async def _start_engines(self) -> dict[ReplicaId, int]:
+        embedded = self._service.embedded
+        if embedded is None:
+            return {}
+        _LOG.info("starting %d replicas of %s", embedded.count, embedded.spec.weights.name)
+        engines = EmbeddedFleet(embedded.spec, embedded.count, self.fleet.mark)
+        replicas = await engines.start()
+        self._stack.push_async_callback(engines.stop)
+        for replica in replicas:
+            self.fleet.put(replica, healthy=True, reason="started")
+        return engines.pids()
+
+    async def _start_prober(self) -> None:
+        replicas = [load.replica for load in self.fleet.view().loads]
+        undeclared = frozenset(replica.id for replica in replicas if not replica.models)
+        discover = undeclared if len(replicas) > 1 else frozenset[ReplicaId]()
+        fetch = self.gateway.upstream.fetch
+        await Prober(self.fleet, fetch, discover=discover, failures=1).probe()
+        prober = Prober(self.fleet, fetch, discover=discover)
+        prober.start()
+        self._stack.push_async_callback(prober.stop)
+
+
+def _log_turn(replica: ReplicaId, healthy: bool, reason: str) -> None:
+    if healthy:
+        _LOG.info("replica %s is up: %s", replica, reason)
+    else:
+        _LOG.warning("replica %s is down: %s", replica, reason)
