@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -70,7 +71,10 @@ class Served:
 
     def client(self, **options: Any) -> openai.AsyncOpenAI:  # noqa: ANN401 - the client's own options
         """An OpenAI client that does not hide failures by trying again."""
-        return openai.AsyncOpenAI(base_url=self.url, api_key="caller", max_retries=0, timeout=20, **options)
+        http = openai.DefaultAsyncHttpxClient(verify=False)
+        return openai.AsyncOpenAI(
+            base_url=self.url, api_key="caller", max_retries=0, timeout=20, http_client=http, **options
+        )
 
     async def spans(self, calls: int = 1) -> list[Span]:
         """All spans, once there are those of ``calls`` model calls."""
@@ -161,3 +165,45 @@ async def serving(
         assert not gateway.upstream.open_connections, "an engine's connection was left behind"
         assert not any(load.in_flight for load in gateway.fleet.view().loads), "a call was left counted as in flight"
         assert gateway.journal.faults == 0
+
+
+def streamed(events: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
+    """An event stream as one chunk."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    return b"%b%x\r\n%b\r\n%b" % (head, len(events), events, end)
+
+
+def whole(body: bytes, extra: bytes = b"") -> bytes:
+    """An answer in one piece."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n%bcontent-length: %d\r\n\r\n" % (extra, len(body))
+    return head + body
+
+
+@asynccontextmanager
+async def raw_engine(*answers: bytes, seen: list[bytes] | None = None) -> AsyncGenerator[Replica]:
+    """An engine that answers its first request with the first of these bytes and so on, then closes.
+
+    An empty answer closes the connection unanswered; the next request then comes on another one.
+    """
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while left:
+            try:
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):
+                break
+            length = re.search(rb"content-length: (\d+)", head)
+            body = await reader.readexactly(int(length[1]) if length else 0)
+            if seen is not None:
+                seen.append(head + body)
+            answer = left.pop(0)
+            if not answer:
+                break
+            writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        yield Replica(id=ReplicaId("r0"), url=f"http://127.0.0.1:{port}/v1")
