@@ -194,7 +194,7 @@ def test_a_task_is_found_by_its_beginning(tmp_path: Path) -> None:
         assert store.resolve("abc") == "abc1"
         assert store.resolve("abd") == "abd", "a whole id is never ambiguous"
         assert store.resolve("x%") == "x%_y"
-        with pytest.raises(BadInputError, match=r"'ab': abc1, abd, abd2\. Give more"):
+        with pytest.raises(BadInputError, match=r"'ab': 'abc1', 'abd', 'abd2'\. Give more"):
             store.resolve("ab")
 
 
@@ -203,9 +203,9 @@ def test_an_unknown_task_is_answered_with_the_nearest(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="Nothing is recorded yet"):
             store.resolve("nightly")
         store.write([step("nightly-build"), step("zzz")])
-        with pytest.raises(NotFoundError, match=r"The nearest: nightly-build\. See them all"):
+        with pytest.raises(NotFoundError, match=r"The nearest: 'nightly-build'\. See them all"):
             store.resolve("nigthly-bild")
-        with pytest.raises(NotFoundError, match="The nearest: zzz, nightly-build"):
+        with pytest.raises(NotFoundError, match="The nearest: 'zzz', 'nightly-build'"):
             store.resolve("%%%%%")
 
 

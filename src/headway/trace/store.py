@@ -175,14 +175,14 @@ class Store:
         if found:
             more = " …" if len(found) > _CANDIDATES else ""
             raise BadInputError(
-                f"Several tasks begin with {prefix!r}: {', '.join(found[:_CANDIDATES])}{more}.",
+                f"Several tasks begin with {prefix!r}: {_listed(found[:_CANDIDATES])}{more}.",
                 fix="Give more of the id.",
             )
         if not recent:
             raise nothing_recorded(self.path)
         near = get_close_matches(prefix, recent, n=3, cutoff=0.5) or recent[:3]
         raise NotFoundError(
-            f"There is no task {prefix!r} in {self.path}. The nearest: {', '.join(near)}.",
+            f"There is no task {prefix!r} in {self.path}. The nearest: {_listed(near)}.",
             fix="See them all with `headway tasks`.",
         )
 
@@ -310,6 +310,10 @@ def _insert(rows: int) -> str:
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+
+
+def _listed(tasks: Sequence[TaskId]) -> str:
+    return ", ".join(map(repr, tasks))  # an id may come from a caller: nothing in it may steer a terminal
 
 
 def _reason(error: Exception) -> str:

@@ -40,7 +40,7 @@ def tasks(
         return
     if empty:
         raise nothing_recorded(path)
-    from headway.app.report.tasks import render_tasks
+    from headway.app.report.tasks import TaskTable
     from headway.app.report.terminal import console
 
-    console().print(render_tasks(rows))
+    console().print(TaskTable(rows))

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from headway.core.span import ModelCall
 from headway.core.usage import Usage
-from headway.trace.anatomy import Anatomy, Bar, Iteration
+from headway.trace.anatomy import Anatomy, Iteration
 from headway.trace.levers import Lever
 from headway.trace.path import Segment
 from headway.trace.store import TaskRow
+from headway.trace.waterfall import Bar
 
 
 class Piece(Struct, frozen=True):

@@ -6,8 +6,8 @@ from math import ceil, floor
 from msgspec import Struct
 
 from headway.core.span import ModelCall, ToolUse
-from headway.trace.anatomy import Bar
 from headway.trace.path import Phase, Segment
+from headway.trace.waterfall import Bar
 
 _EDGE = 1e-9
 """Of a cell: keeps a piece that ends where a cell begins out of that cell, whatever the division left over."""

@@ -18,9 +18,10 @@ from headway.app.report.measured import MEASURED, everything, of_span
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
 from headway.core.task import TaskId
-from headway.trace.anatomy import Anatomy, Bar
+from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
 from headway.trace.path import Phase, Segment
+from headway.trace.waterfall import Bar
 
 _ROWS = 300
 """Spans shown before the others are folded away; with `_PIECES` it bounds the file at about a megabyte."""

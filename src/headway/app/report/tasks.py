@@ -2,39 +2,62 @@
 
 from collections.abc import Sequence
 
-from rich.console import RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from headway.app.report.figures import count, decimals_for, moment, plural, printable, seconds, short_id
+from headway.core.task import TaskId
 from headway.trace.store import TaskRow
 
-
-def render_tasks(rows: Sequence[TaskRow]) -> RenderableType:
-    """A line per task: enough of its id to name it, when, how long, calls, tokens, whether it failed, models."""
-    if not rows:
-        return Text("No task matches.")
-    ids = [row.task for row in rows]
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=34)
-    table.add_column(no_wrap=True, min_width=19)
-    for title in ("took", "calls", "tokens"):
-        widest = max(len(title), *(len(cells[title]) for cells in map(_numbers, rows)))
-        table.add_column(no_wrap=True, justify="right", min_width=widest)
-    table.add_column(no_wrap=True, min_width=8)
-    table.add_column(overflow="ellipsis", no_wrap=True)
-    table.add_row(*(Text(title, "dim") for title in ("task", "when", "took", "calls", "tokens", "status", "models")))
-    for row in rows:
-        status = Text(plural(row.errors, "error"), "red") if row.errors else Text("ok", "green")
-        task, models = printable(short_id(row.task, ids)), printable(", ".join(row.models))
-        table.add_row(Text(task, "bold"), moment(row.started_at), *_numbers(row).values(), status, Text(models, "dim"))
-    return table
+_TITLES = ("task", "when", "took", "calls", "tokens", "status", "models")
+_NUMBERS = {"took", "calls", "tokens"}
+_LONGEST_ID = 32
+_MODELS = 8
+"""Columns below which the models are left out."""
 
 
-def _numbers(row: TaskRow) -> dict[str, str]:
+class TaskTable:
+    """A line per task: enough of its id to name it, when, how long, calls, tokens, whether it failed, models.
+
+    Numbers are never cut: the models give way first, then the ids.
+    """
+
+    def __init__(self, rows: Sequence[TaskRow]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self._rows:
+            yield Text("No task matches.")
+            return
+        ids = [row.task for row in self._rows]
+        lines = [_TITLES, *(_cells(row, ids) for row in self._rows)]
+        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        fixed = sum(widths[1:-1]) + 2 * (len(widths) - 1)
+        widths[0] = min(widths[0], _LONGEST_ID, max(options.max_width - fixed, 1))
+        widths[-1] = options.max_width - widths[0] - fixed
+        shown = len(_TITLES) if widths[-1] >= _MODELS else len(_TITLES) - 1
+        table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        for title, width in zip(_TITLES[:shown], widths[:shown], strict=True):
+            justify = "right" if title in _NUMBERS else "left"
+            table.add_column(justify=justify, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width)
+        table.add_row(*_TITLES[:shown], style="dim")
+        for row, line in zip(self._rows, lines[1:], strict=True):
+            styles = ("bold", "", "", "", "", "red" if row.errors else "green", "dim")
+            texts = [Text(cell, style) for cell, style in zip(line, styles, strict=True)]
+            table.add_row(*texts[:shown])
+        yield table
+
+
+def _cells(row: TaskRow, ids: Sequence[TaskId]) -> tuple[str, ...]:
     took = None if row.ended_at is None else row.ended_at - row.started_at
-    return {
-        "took": seconds(took, decimals_for(took or 0.0)),
-        "calls": count(row.calls),
-        "tokens": count(row.tokens),
-    }
+    return (
+        printable(short_id(row.task, ids)),
+        moment(row.started_at),
+        seconds(took, decimals_for(took or 0.0)),
+        count(row.calls),
+        count(row.tokens),
+        plural(row.errors, "error") if row.errors else "ok",
+        printable(", ".join(row.models)),
+    )

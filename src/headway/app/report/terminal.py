@@ -161,7 +161,7 @@ def _phases(table: Formula) -> RenderableType:
     grid.add_column(no_wrap=True, justify="right", min_width=_widest([row[1] for row in rows]))
     grid.add_column(no_wrap=True, justify="right", min_width=_widest([row[2] for row in rows]))
     grid.add_column(no_wrap=True)
-    grid.add_column(overflow="ellipsis", no_wrap=True)
+    grid.add_column()
     for row in rows:
         grid.add_row(*row)
     return grid

@@ -10,7 +10,8 @@ from rich.text import Text
 from headway.app.report.figures import decimals_for, label, plural, printable
 from headway.app.report.fold import Fold, fold, raster
 from headway.app.report.legend import SIGNS
-from headway.trace.anatomy import Anatomy, Bar
+from headway.trace.anatomy import Anatomy
+from headway.trace.waterfall import Bar
 
 ROWS = 36
 """Spans shown before the others are folded away."""

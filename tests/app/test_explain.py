@@ -1,0 +1,133 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headway.core.span import ModelCall, Span, ToolCallRef, ToolUse
+from headway.core.task import SpanId, TaskId
+from headway.core.usage import Usage
+from headway.trace.store import Store
+
+Run = Callable[..., Any]
+OLD, NEW = TaskId("aa" * 16), TaskId("ab" * 16)
+
+
+def turn(task: TaskId, number: int, start: float, *, last: bool) -> list[Span]:
+    """A call of 2 s, half of it prefill; and, unless it is the last, a tool of 1 s that it asked for."""
+    ref = ToolCallRef(f"c{number}", "search")
+    work = ModelCall(
+        model="tiny",
+        stream=True,
+        sent=start,
+        first_token=start + 1.0,
+        first_visible=start + 1.0 if last else None,
+        last_token=start + 2.0,
+        usage=Usage(input_tokens=100, output_tokens=11, cache_read=20),
+        tool_calls=() if last else (ref,),
+        attempts=1,
+    )
+    call = Span(
+        task=task, id=SpanId(f"m{number}"), parent=None, name="chat tiny", start=start, end=start + 2.0, work=work
+    )
+    if last:
+        return [call]
+    tool = ToolUse(name="search", call_id=ref.id, issued_by=call.id, inferred=True)
+    return [
+        call,
+        Span(
+            task=task,
+            id=SpanId(f"t{number}"),
+            parent=None,
+            name="execute_tool search",
+            start=start + 2.0,
+            end=start + 3.0,
+            work=tool,
+        ),
+    ]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "s.db"
+    with Store(path) as opened:
+        opened.write(turn(OLD, 1, 1000.0, last=True))
+        opened.write([*turn(NEW, 1, 2000.0, last=False), *turn(NEW, 2, 2003.0, last=True)])
+    return path
+
+
+def test_the_last_task_is_explained(headway: Run, store: Path) -> None:
+    ran = headway("explain", "--last", "--store", store)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"task {NEW}" in ran.out
+    assert "5.000 s = 2.000 prefill + 2.000 decode + 1.000 tools" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 100
+    assert "HOW IT WAS MEASURED" not in ran.out
+    assert "HOW IT WAS MEASURED" in headway("explain", "--last", "--why", "--store", store).out
+
+
+def test_a_task_is_named_by_its_beginning(headway: Run, store: Path) -> None:
+    assert f"task {OLD}" in headway("explain", "aaa", "--store", store).out
+
+
+def test_a_machine_gets_the_account_and_nothing_else(headway: Run, store: Path, tmp_path: Path) -> None:
+    ran = headway("explain", "--last", "--json", "--html", tmp_path / "r.html", "--store", store)
+    document = json.loads(ran.out)
+    assert document["schema"] == "headway.explain/1"
+    assert document["e2e_s"] == pytest.approx(5.0)
+    assert document["iterations"] == 2
+    assert document["usage"]["input_tokens"] == 200
+    assert ran.err == f"HTML report: {tmp_path / 'r.html'}\n"
+
+
+def test_the_report_for_a_browser_is_written_where_asked(headway: Run, store: Path, tmp_path: Path) -> None:
+    ran = headway("explain", "--last", "--html", tmp_path, "--store", store)
+    report = tmp_path / f"headway-{NEW}.html"
+    assert ran.out.splitlines()[-1] == f"HTML report: {report}"
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    failed = headway("explain", "--last", "--html", tmp_path / "no" / "r.html", "--store", store)
+    assert failed.code == 1
+    assert "cannot be written" in failed.err
+
+
+def test_an_unknown_task_is_answered_with_the_nearest(headway: Run, store: Path) -> None:
+    ran = headway("explain", "ad" * 16, "--store", store)
+    assert (ran.code, ran.out) == (1, "")
+    assert "There is no task" in ran.err
+    assert NEW in ran.err
+    assert "headway tasks" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_ambiguous_beginning_lists_the_candidates(headway: Run, store: Path) -> None:
+    ran = headway("explain", "a", "--store", store)
+    assert ran.code == 1
+    assert OLD in ran.err
+    assert NEW in ran.err
+
+
+def test_one_task_must_be_named_and_only_one(headway: Run, store: Path) -> None:
+    neither, both = headway("explain", "--store", store), headway("explain", "aaa", "--last", "--store", store)
+    assert (neither.code, both.code) == (1, 1)
+    assert "Name one task" in neither.err
+    assert "not both" in both.err
+
+
+def test_no_store_yet_says_what_to_start(headway: Run, tmp_path: Path) -> None:
+    ran = headway("explain", "--last", "--store", tmp_path / "none.db")
+    assert ran.code == 1
+    assert "headway serve" in ran.err
+    Store(tmp_path / "empty.db").close()
+    assert "headway serve" in headway("explain", "--last", "--store", tmp_path / "empty.db").err
+
+
+def test_a_file_that_is_no_store_says_what_to_do(headway: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("no spans " * 1000)
+    ran = headway("explain", "[/red]", "--store", tmp_path / "x.db")
+    assert ran.code == 1
+    assert "--store" in ran.err
+
+
+def test_help_has_an_example(headway: Run) -> None:
+    assert "headway explain --last" in headway("explain", "--help").out

@@ -1,0 +1,114 @@
+import json
+from math import fsum
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from headway.app.report.document import Account, TaskList, task_json, tasks_json
+from headway.core.task import SessionId, TaskId
+from headway.trace.anatomy import Anatomy
+from headway.trace.levers import Lever
+from headway.trace.store import TaskRow
+
+
+def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
+    document = json.loads(task_json(anatomy, levers))
+    assert document["schema"] == "headway.explain/1"
+    assert list(document) == [
+        "schema",
+        "task",
+        "session",
+        "started_at",
+        "e2e_s",
+        "iterations",
+        "calls",
+        "failures",
+        "retries",
+        "task_ttft_s",
+        "last_call_ttft_s",
+        "human_s",
+        "phases_s",
+        "lead_in_s",
+        "terms",
+        "path",
+        "spans",
+        "detached",
+        "usage",
+        "cached_share",
+        "cost_usd_micro",
+        "levers",
+        "unknowns",
+    ]
+    assert document["spans"][3] == {
+        "id": "execute_tool calculator@8.4",
+        "parent": None,
+        "depth": 1,
+        "kind": "tool",
+        "name": "execute_tool calculator",
+        "model": None,
+        "start_s": 8.4,
+        "end_s": 9.1,
+        "on_path_s": 0.0,
+        "slack_s": 1.8,
+        "error": "tool_error",
+        "pieces": [{"span": "execute_tool calculator@8.4", "phase": "tool", "start_s": 8.4, "end_s": 9.1}],
+    }
+    assert document["levers"][1] == {
+        "name": "the whole prefix from the cache",
+        "saves_s": 4.1,
+        "share": 0.1073,
+        "tokens": None,
+        "cost_usd_micro": 412,
+        "assumes": "all but the new messages are cached",
+        "rule": "prefill is linear in the tokens that are not cached",
+        "how": "keep the beginning of the prompt constant",
+    }
+
+
+def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
+    account = msgspec.json.decode(task_json(anatomy, levers), type=Account)
+    terms = [
+        (term.hop_s, term.queue_s, term.prefill_s, term.decode_s, term.unsplit_s, term.tools_s)
+        for term in account.terms
+    ]
+    assert fsum([account.lead_in_s, *(seconds for term in terms for seconds in term)]) == pytest.approx(account.e2e_s)
+    assert fsum(piece.end_s - piece.start_s for piece in account.path) == pytest.approx(account.e2e_s)
+
+
+def test_unknown_is_null_and_never_0(anatomy: Anatomy) -> None:
+    document = json.loads(task_json(replace(anatomy, task_ttft=None, cached_share=None), ()))
+    assert (document["cost_usd_micro"], document["task_ttft_s"], document["cached_share"]) == (None, None, None)
+    assert document["usage"]["cache_write"] is None
+    assert document["spans"][5]["slack_s"] is None, "infinite: nothing waits for it"
+
+
+def test_the_list_of_tasks_is_a_document() -> None:
+    row = TaskRow(
+        task=TaskId("t"),
+        session=SessionId("s"),
+        started_at=1.0,
+        ended_at=None,
+        spans=3,
+        calls=2,
+        errors=1,
+        tokens=None,
+        models=("m",),
+    )
+    assert json.loads(tasks_json([row])) == {
+        "schema": "headway.tasks/1",
+        "tasks": [
+            {
+                "task": "t",
+                "session": "s",
+                "started_at": 1.0,
+                "ended_at": None,
+                "spans": 3,
+                "calls": 2,
+                "errors": 1,
+                "tokens": None,
+                "models": ["m"],
+            }
+        ],
+    }
+    assert msgspec.json.decode(tasks_json([]), type=TaskList).tasks == ()

@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.app.report import figures
+from headway.core.money import MicroUsd
+from headway.core.span import Span, Step, ToolUse
+from headway.core.task import SpanId, TaskId
+
+SECONDS = st.floats(min_value=0.0, max_value=1e6)
+A, B = TaskId("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), TaskId("aaaaaaaaaabbbbbbbbbbbbbbbbbbbbbb")
+
+
+def test_the_largest_remainders_are_rounded_up() -> None:
+    assert figures.apportion([1.5, 2.25, 3.25], 7) == [2, 2, 3]
+    assert figures.apportion([0.4, 0.4, 0.2, 0.0], 1) == [1, 0, 0, 0]
+    assert figures.apportion([0.0, 0.0], 0) == [0, 0]
+    assert figures.apportion([], 0) == []
+
+
+def test_a_total_that_the_values_do_not_reach_is_still_reached() -> None:
+    assert figures.apportion([1.0, 2.0], 6) == [3, 3]
+    assert figures.apportion([3.0, 2.0], 3) == [1, 2]
+    with pytest.raises(ValueError, match="1 cannot be shared among 2 values that are all 0"):
+        figures.apportion([0.0, 0.0], 1)
+
+
+@given(values=st.lists(SECONDS, max_size=30))
+def test_rounded_parts_sum_to_the_rounded_whole(values: list[float]) -> None:
+    total = round(sum(values))
+    units = figures.apportion(values, total)
+    assert sum(units) == total
+    assert all(abs(unit - value) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
+    assert all(unit == 0 for unit, value in zip(units, values, strict=True) if value == 0)
+
+
+def test_precision_follows_the_length() -> None:
+    assert [figures.decimals_for(e2e) for e2e in (0.0, 9.99, 10.0, 99.9, 100.0, 5000.0)] == [3, 3, 2, 2, 1, 1]
+
+
+def test_figures_read_as_people_write_them() -> None:
+    assert figures.fixed(5230, 2) == "52.30"
+    assert figures.fixed(1_234_567, 1) == "123,456.7"
+    assert figures.seconds(1234.5, 1) == "1,234.5 s"
+    assert figures.per_cent(0.57784) == "57.8 %"
+    assert [figures.milliseconds(value) for value in (0.0123, 0.00123, 1.234)] == ["12.3", "1.23", "1,234"]
+    assert [figures.plural(number, "call") for number in (0, 1, 1200)] == ["0 calls", "1 call", "1,200 calls"]
+
+
+def test_money_never_rounds_to_nothing() -> None:
+    amounts = (0, 1, 412, 10_000, 123_456, 1_000_000, 1_234_567_890)
+    assert [figures.money(MicroUsd(amount)) for amount in amounts] == [
+        "$0.000000",
+        "$0.000001",
+        "$0.000412",
+        "$0.0100",
+        "$0.1235",
+        "$1.00",
+        "$1,234.57",
+    ]
+
+
+def test_what_is_unknown_is_never_0() -> None:
+    unknown = [figures.seconds(None, 2), figures.per_cent(None), figures.milliseconds(None)]
+    assert [*unknown, figures.count(None), figures.money(None)] == ["unknown"] * 5
+
+
+def test_nothing_that_steers_a_terminal_is_printable() -> None:
+    assert figures.printable("plain, ünïcode 漢字 ok") == "plain, ünïcode 漢字 ok"
+    assert figures.printable("\x1b[31mred\x07\n\u202egnol") == "\ufffd[31mred\ufffd\ufffd\ufffdgnol"
+
+
+def test_an_id_is_shortened_as_far_as_it_stays_unique() -> None:
+    assert figures.short_id(A, [A]) == "aaaaaaaa"
+    assert figures.short_id(A, [A, B]) == "aaaaaaaaaaa"
+    assert figures.short_id(TaskId("nightly-build-2026"), []) == "nightly-build-2026"
+
+
+def test_a_tool_is_called_by_its_name() -> None:
+    tool = Span(
+        task=A, id=SpanId("1"), parent=None, name="execute_tool find", start=0.0, end=None, work=ToolUse(name="find\n")
+    )
+    step = Span(task=A, id=SpanId("2"), parent=None, name="invoke_agent x", start=0.0, end=None, work=Step())
+    assert (figures.label(tool), figures.label(step)) == ("tool find\ufffd", "invoke_agent x")

@@ -1,0 +1,98 @@
+from msgspec.structs import replace
+
+from headway.app.report.formula import formula
+from headway.core.task import SpanId
+from headway.core.usage import Usage
+from headway.trace.anatomy import Anatomy, Iteration, dissect
+from headway.trace.path import Phase
+
+ANY = Usage()
+
+
+def iteration(seconds: float) -> Iteration:
+    return Iteration(
+        span=SpanId("s"),
+        model="m",
+        hop=seconds,
+        queue=0.0,
+        prefill=seconds,
+        decode=seconds,
+        model_unsplit=0.0,
+        tools=0.0,
+        ttft=None,
+        tpot=None,
+        usage=ANY,
+    )
+
+
+def test_the_table_of_the_task_worked_out_by_hand(anatomy: Anatomy) -> None:
+    table = formula(anatomy, limit=10)
+    assert table.decimals == 2
+    assert table.e2e == 3820
+    assert table.used == ("hop", "queue", "prefill", "decode", "tools")
+    assert table.totals == {"hop": 66, "queue": 67, "prefill": 615, "decode": 2780, "unsplit": 0, "tools": 292}
+    assert [(row.label, row.model, row.total, row.share) for row in table.rows] == [
+        ("", "before call 1", 21, 6),
+        ("1", "qwen2.5-0.5b-instruct", 1074, 281),
+        ("2", "qwen2.5-0.5b-instruct", 1425, 373),
+        ("3", "qwen2.5-0.5b-instruct", 1300, 340),
+    ]
+    assert table.rows[1].terms == {"hop": 7, "queue": 67, "prefill": 300, "decode": 450, "unsplit": 0, "tools": 250}
+    assert list(table.phases.items()) == [
+        (Phase.DECODE, 2780),
+        (Phase.PREFILL, 615),
+        (Phase.TOOL, 250),
+        (Phase.QUEUE, 67),
+        (Phase.HOP, 66),
+        (Phase.RETRIEVAL, 42),
+    ]
+
+
+def test_awkward_thirds_still_add_up(anatomy: Anatomy) -> None:
+    third = 1 / 3
+    odd = replace(
+        anatomy,
+        e2e=9 * third,
+        lead_in=0.0,
+        path=(),
+        iterations=(iteration(third),) * 3,
+        phases={Phase.HOP: 1.0, Phase.PREFILL: 1.0, Phase.DECODE: 1.0},
+    )
+    table = formula(odd, limit=10)
+    assert table.e2e == 3000
+    assert list(table.totals.values()) == [1000, 0, 1000, 1000, 0, 0]
+    assert [list(row.terms.values()) for row in table.rows] == [
+        [334, 0, 334, 334, 0, 0],
+        [333, 0, 333, 333, 0, 0],
+        [333, 0, 333, 333, 0, 0],
+    ]
+    assert [row.share for row in table.rows] == [334, 333, 333]
+
+
+def test_many_iterations_share_rows_and_the_sums_stay(anatomy: Anatomy) -> None:
+    seconds = [1.0] * 50
+    seconds[10], seconds[30] = 5.0, 7.0
+    long = replace(
+        anatomy,
+        e2e=180.0,
+        lead_in=0.0,
+        path=(),
+        iterations=tuple(map(iteration, seconds)),
+        phases={Phase.HOP: 60.0, Phase.PREFILL: 60.0, Phase.DECODE: 60.0},
+    )
+    table = formula(long, limit=4)
+    assert [(row.label, row.model, row.total) for row in table.rows] == [
+        ("1-10", "10 calls", 300),
+        ("11", "m", 150),
+        ("12-30", "19 calls", 570),
+        ("31", "m", 210),
+        ("32-50", "19 calls", 570),
+    ]
+    assert sum(row.total for row in table.rows) == table.e2e == 1800
+
+
+def test_a_task_of_no_length_has_a_formula(anatomy: Anatomy) -> None:
+    table = formula(dissect(()), limit=10)
+    assert (table.e2e, table.rows, table.phases) == (0, (), {})
+    assert table.used == ("hop",)
+    assert formula(replace(anatomy, iterations=(), phases={}, lead_in=0.0, e2e=0.0), 5).e2e == 0

@@ -1,0 +1,61 @@
+from msgspec.structs import replace
+
+from headway.app.report.headline import headline
+from headway.app.report.measured import everything, of_span
+from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
+from headway.core.task import Identity, SessionId, SpanId, TaskId
+from headway.core.usage import EngineTimings
+from headway.trace.anatomy import Anatomy
+from headway.trace.path import Phase
+
+
+def span(work: Work) -> Span:
+    return Span(task=TaskId("t"), id=SpanId("s"), parent=None, name="n", start=0.0, end=1.0, work=work)
+
+
+def test_one_sentence_says_what_the_user_waited_for(anatomy: Anatomy) -> None:
+    assert headline(anatomy) == (
+        "38.20 s end to end, 73 % of it decode, over 3 model calls one after another (4 in all); "
+        "the user saw the first output after 26.10 s, though the last call began to answer within 0.90 s."
+    )
+
+
+def test_one_call_needs_no_comparison(anatomy: Anatomy) -> None:
+    one = replace(anatomy, n=1, calls=1, e2e=2.0, phases={Phase.PREFILL: 1.5, Phase.DECODE: 0.5}, task_ttft=1.5)
+    assert headline(one) == (
+        "2.000 s end to end, 75 % of it prefill, over 1 model call; the user saw the first output after 1.500 s."
+    )
+
+
+def test_what_is_unknown_is_said(anatomy: Anatomy) -> None:
+    unknown = replace(anatomy, task_ttft=None, calls=3)
+    assert headline(unknown).endswith(
+        "one after another; when the user saw the first output is unknown, "
+        "and the last call began to answer within 0.90 s."
+    )
+    nothing = replace(anatomy, n=0, calls=0, e2e=0.0, phases={}, task_ttft=None, last_call_ttft=None)
+    assert headline(nothing) == (
+        "0.000 s end to end, with no model call on the critical path; when the user saw the first output is unknown."
+    )
+
+
+def test_every_span_says_how_it_was_measured() -> None:
+    sure = Identity(task=TaskId("t"), session=SessionId("s"), evidence="hand_over", confidence=0.8)
+    timings = EngineTimings(prefill_tokens=1, prefill_seconds=1.0, decode_tokens=1, decode_seconds=1.0)
+    assert of_span(span(ToolUse(name="x", inferred=True))).startswith("Inferred: the gap")
+    assert of_span(span(ToolUse(name="x"))) == of_span(span(Retrieval())) == "Timed where it ran."
+    assert "its parts" in of_span(span(Step()))
+    assert "person" in of_span(span(HumanWait()))
+    assert of_span(span(ModelCall(model="m"))).endswith("not split.")
+    assert "engine's own prefill" in of_span(span(ModelCall(model="m", engine=timings)))
+    assert of_span(span(ModelCall(model="m", first_token=1.0, identity=sure))) == (
+        "Timed at the gateway: request sent, first token, last token. Assigned to this task by hand over (80% sure)."
+    )
+
+
+def test_every_phase_of_the_task_is_accounted_for(anatomy: Anatomy) -> None:
+    names = [name for name, _ in everything(anatomy)]
+    assert names[:4] == ["E2E", "N", "critical path", "hop"]
+    assert {"queue", "prefill", "decode", "tool", "retrieval", "levers", "cost"} <= set(names)
+    assert "human" not in names
+    assert all(text.endswith(".") for _, text in everything(anatomy))

@@ -1,0 +1,201 @@
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from headway.app.report.html import html_task, write_report
+from headway.core.errors import BadInputError
+from headway.core.span import ErrorType, ModelCall, Receipt, Span
+from headway.core.task import SessionId, SpanId, TaskId
+from headway.trace.anatomy import Anatomy, dissect
+from headway.trace.levers import Lever
+from headway.trace.path import Phase, Segment
+from headway.trace.waterfall import Bar
+
+Levers = tuple[Lever, ...]
+VOID = {"meta", "br", "rect", "path", "circle"}
+EVIL = "\"><script>alert('x')</script><img src=x onerror=alert(1)>{{ 7*7 }}"
+
+
+class Page(HTMLParser):
+    """Every element with its attributes, all text, and proof that the tags nest."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self._open, f"left open: {self._open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self._open or self._open[-1] != "style":
+            self.text += data
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [a for t, a in self.elements if t == tag and all(a.get(k) == v for k, v in attributes.items())]
+
+
+def evil(anatomy: Anatomy) -> Anatomy:
+    """Every string that a stranger can choose, hostile."""
+    route = Receipt(policy=EVIL, winner=EVIL, reason=EVIL)
+    span = Span(
+        task=TaskId(EVIL),
+        id=SpanId(EVIL),
+        parent=None,
+        name=EVIL,
+        start=0.0,
+        end=1.0,
+        work=ModelCall(model=EVIL, replica=EVIL, route=route, provider=EVIL),
+        error=ErrorType(EVIL),
+    )
+    bar = Bar(
+        span=span,
+        depth=0,
+        start=0.0,
+        end=1.0,
+        pieces=(Segment(span.id, Phase.MODEL, 0.0, 1.0),),
+        on_path=1.0,
+        slack=0.0,
+    )
+    return replace(
+        anatomy,
+        task=TaskId(EVIL),
+        session=SessionId(EVIL),
+        bars=(bar,),
+        iterations=tuple(replace(it, model=EVIL) for it in anatomy.iterations),
+        unknowns=(EVIL,),
+    )
+
+
+def test_the_page_holds_everything_the_terminal_shows(anatomy: Anatomy, levers: Levers) -> None:
+    page = Page(html_task(anatomy, levers))
+    text = " ".join(page.text.split())
+    assert "38.20 s end to end, 73 % of it decode" in text
+    assert "38.20 s = 0.66 hop + 0.67 queue + 6.15 prefill + 27.80 decode + 2.92 tools" in text
+    for expected in (
+        "one iteration fewer",
+        "saves 10.42 s (27.3 %), 2,711 tokens, cost unknown",
+        "57.8 %",
+        "$0.000412",
+    ):
+        assert expected in text
+    assert "has no public price" in text
+    assert len(page.all("details")) == 9
+
+
+def test_nothing_is_fetched_and_nothing_runs(anatomy: Anatomy, levers: Levers) -> None:
+    html = html_task(anatomy, levers)
+    page = Page(html)
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "base", "form"}
+    assert not re.search(r"https?:|@import|@font-face|\bsrc=|\bhref=", html)
+    assert set(re.findall(r"url\(([^)]*)\)", html)) <= {f"#{phase.value}" for phase in Phase}
+    assert page.all("meta", content="default-src 'none'; style-src 'unsafe-inline'")
+
+
+def test_everything_that_a_stranger_can_name_is_escaped(anatomy: Anatomy, levers: Levers) -> None:
+    hostile = tuple(replace(lever, name=EVIL, how=EVIL, rule=EVIL, assumes=EVIL) for lever in levers)
+    html = html_task(evil(anatomy), hostile)
+    page = Page(html)
+    assert "<script" not in html
+    assert "<img" not in html
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert page.text.count("{{ 7*7 }}") > 8, "shown as it is, neither dropped nor evaluated"
+
+
+def test_control_and_direction_characters_do_not_reach_the_page(anatomy: Anatomy) -> None:
+    hidden = replace(anatomy, task=TaskId("a\x00b\u202ec"), unknowns=("x\x1by",))
+    html = html_task(hidden, ())
+    assert not set("\x00\x1b\u202e") & set(html)
+
+
+def test_every_row_is_spoken_and_can_be_reached_by_keyboard(anatomy: Anatomy, levers: Levers) -> None:
+    page = Page(html_task(anatomy, levers))
+    spoken = [attributes["aria-label"] for attributes in page.all("summary")]
+    assert spoken[3] == "tool calculator: starts at 8.40 s, takes 0.70 s, off the critical path, failed: tool_error"
+    strip = page.all("svg", role="img")[0]["aria-label"]
+    assert strip is not None
+    assert strip.startswith("The critical path by phase: decode 27.80 seconds, prefill 6.15 seconds")
+    assert page.all("html", lang="en")
+    assert "Headway: task 3f2a9c1e" in page.text
+
+
+def test_numbers_say_on_hover_how_they_were_measured(anatomy: Anatomy, levers: Levers) -> None:
+    page = Page(html_task(anatomy, levers))
+    numbers = [a for a in page.all("td") if "text" not in (a.get("class") or "") and "colspan" not in a]
+    with_reason = [a for a in numbers if a.get("title")]
+    assert len(with_reason) > 40
+    cards = [a for a in page.all("div") if a.get("title")]
+    assert len(cards) == 7
+    assert page.text.count("from the first token received to the last") >= 4, "bars carry titles"
+
+
+def test_light_dark_and_print_are_all_there(anatomy: Anatomy) -> None:
+    html = html_task(anatomy, ())
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+
+
+def test_bars_lie_where_their_times_say(anatomy: Anatomy) -> None:
+    rects = [a for a in Page(html_task(anatomy, ())).all("rect") if a.get("height") == "18" and a.get("x")]
+    tool = next(a for a in rects if a["fill"] == "url(#tool)")
+    assert (tool["x"], tool["width"]) == ("21.990%", "6.545%")  # 8.4 / 38.2 and 2.5 / 38.2
+
+
+def test_what_is_unknown_is_said(anatomy: Anatomy) -> None:
+    html = Page(html_task(replace(anatomy, cached_share=None, task_ttft=None), ())).text
+    assert "first outputunknown" in html
+    assert "from the cacheunknown" in html
+    assert "costunknown" in html
+    assert "None of the known changes" in html
+
+
+def test_twenty_thousand_spans_stay_one_readable_file(long_spans: tuple[Span, ...], levers: Levers) -> None:
+    html = html_task(dissect(long_spans), levers)
+    assert len(html.encode()) < 1_000_000
+    page = Page(html)
+    folded = sum(int(number.replace(",", "")) for number in re.findall(r"([\d,]+) spans? folded", page.text))
+    shown = len([a for a in page.all("details") if "fold" not in (a["class"] or "")])
+    assert shown == 300
+    assert shown + folded == 20_000
+
+
+def test_a_bar_of_many_pieces_is_drawn_on_a_grid(anatomy: Anatomy) -> None:
+    first = anatomy.bars[1]
+    pieces = tuple(
+        Segment(first.span.id, Phase.DECODE if n % 2 else Phase.PREFILL, n * 0.001, (n + 1) * 0.001)
+        for n in range(38_000)
+    )
+    many = replace(anatomy, bars=(replace(first, pieces=pieces),))
+    assert html_task(many, ()).count('height="18"') < 300
+
+
+def test_a_task_without_spans_is_a_page_too() -> None:
+    assert "0.000 s end to end" in Page(html_task(dissect(()), ())).text
+
+
+def test_a_directory_gets_a_file_named_for_the_task(tmp_path: Path) -> None:
+    assert write_report(tmp_path, TaskId("../../etc/passwd"), "x") == tmp_path / "headway-------etc-passwd.html"
+    assert write_report(tmp_path / "a.html", TaskId("t"), "größe") == tmp_path / "a.html"
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == "größe"
+
+
+def test_a_report_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"missing/a\.html: No such file or directory\. Give another path"):
+        write_report(tmp_path / "missing" / "a.html", TaskId("t"), "x")
