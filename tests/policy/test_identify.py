@@ -339,15 +339,23 @@ def test_what_two_sessions_were_answered_alike_ties_nothing(world: World) -> Non
     assert world.ask([SYSTEM, user(quoting)]).session not in sessions
 
 
-def test_a_rewritten_history_of_the_only_agent_in_mid_task_is_taken_for_it(world: World) -> None:
-    tools = b'[{"type":"function"}]'
-    first = world.ask([SYSTEM, user(QUESTION)], tools=tools)
+def test_a_condensed_history_that_keeps_the_first_question_is_a_compaction(world: World) -> None:
+    chat: Chat = [SYSTEM, user(QUESTION)]
+    first = world.ask(chat)
+    world.answer("Two flights.")
+    second = world.ask([*chat, assistant("Two flights."), user("Book the first.")], after=9.0)
     world.answer("", search())
-    rewritten: Chat = [SYSTEM, user("Short: Oslo."), assistant("Looking."), user("Go on.")]
-    cut = world.ask(rewritten, tools=tools)
-    assert (cut.task, cut.evidence) == (first.task, "compaction")
-    assert cut.confidence <= 0.5
-    assert world.ask([SYSTEM, user("A wholly new question, from its start.")], tools=tools).evidence == "new"
+    condensed = world.ask([*chat, assistant("Earlier: two flights found."), user("Go on with the booking.")], after=2.0)
+    assert (condensed.task, condensed.session, condensed.evidence) == (second.task, first.session, "compaction")
+
+
+def test_a_history_from_before_the_gateway_started_is_nobodys(world: World) -> None:
+    """The same agent with the same tools, in mid-task: yet nothing says that it is the one that we know."""
+    tools = b'[{"type":"function"}]'
+    world.ask([SYSTEM, user(QUESTION)], tools=tools)
+    world.answer("", search())
+    unknown: Chat = [SYSTEM, user("Another question."), assistant("Looking."), user("Go on.")]
+    assert world.ask(unknown, tools=tools).evidence == "new"
 
 
 def test_headers_name_the_task(world: World) -> None:

@@ -12,8 +12,8 @@ SAME_FRAGMENT = 16
 """Texts kept under one fragment; a fragment that so many share tells nothing."""
 MAX_SCAN = 65_536
 """Characters of a request that are searched for known texts, the latest first."""
-PIECE_BYTES = 420
-"""Memory that one indexed text takes at most: the piece, its tuple, its list and its dict entry."""
+PIECE_BYTES = 340
+"""Memory that one key of an indexed text takes at most: its share of the piece, a tuple, a list and a dict entry."""
 
 
 class Carried(Struct, frozen=True):

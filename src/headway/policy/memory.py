@@ -9,14 +9,12 @@ from headway.policy.messages import IssuedCall
 from headway.policy.subagent import Prompts
 from headway.policy.turn import OpenTool, Turn
 
-TURN_BYTES = 2_600
+TURN_BYTES = 1_400
 """Memory of one call with its index entries, at most: measured with tracemalloc, see the tests."""
-TOOL_BYTES = 700
+TOOL_BYTES = 450
 """Memory of one issued tool call without its arguments."""
-TENANT_BYTES = 4_000
+TENANT_BYTES = 2_000
 """Memory of a tenant's empty indexes."""
-AGENT_TURNS = 16
-"""Latest calls of one agent (same system messages and tools) that are kept at hand."""
 
 
 class Tenant:
@@ -29,20 +27,14 @@ class Tenant:
         self.by_session: dict[SessionId, Turn] = {}
         """The latest call of each session."""
         self.by_task: dict[TaskId, Turn] = {}
-        self.by_agent: dict[bytes, list[Turn]] = {}
         self.turns = 0
 
     def add(self, turn: Turn) -> None:
-        """Index ``turn`` by its history, session, task and agent."""
+        """Index ``turn`` by its history, session and task."""
         self.turns += 1
         self.chains.add(turn)
         self.by_session[turn.session] = turn
         self.by_task[turn.task] = turn
-        if turn.agent:
-            latest = self.by_agent.setdefault(turn.agent, [])
-            if len(latest) == AGENT_TURNS:
-                del latest[0]
-            latest.append(turn)
 
     def remove(self, turn: Turn) -> None:
         """Forget ``turn``, wherever it is known."""
@@ -56,11 +48,6 @@ class Tenant:
             del self.by_session[turn.session]
         if self.by_task.get(turn.task) is turn:
             del self.by_task[turn.task]
-        latest = self.by_agent.get(turn.agent, [])
-        if turn in latest:
-            latest.remove(turn)
-            if not latest:
-                del self.by_agent[turn.agent]
 
 
 class Memory:

@@ -29,8 +29,6 @@ SUB_AGENT = 0.9
 COMPACTION = 0.8
 HAND_OVER = 0.7
 SAME_SESSION = 0.7
-REWRITTEN = 0.5
-"""A history that nothing ties to the call it may continue but agent, tools and time."""
 
 
 class Link(Struct, kw_only=True, gc=False):
@@ -63,7 +61,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     now: float
 
 
-def by_history(request: Request) -> Link | None:
+def by_history(tenant: Tenant, request: Request) -> Link | None:
     """The call whose history this is, repeated or extended.
 
     A call that failed and is sent again comes first; then an answered call that nobody has continued yet, so that
@@ -81,9 +79,12 @@ def by_history(request: Request) -> Link | None:
     again = [turn for turn in same if turn.descends and turn.state != "failed"]
     if again:
         return _repeats(again[-1])
-    if len({turn.session for turn in candidates}) == 1:
-        return _extends(request, max(candidates, key=_opened), certainty)
-    return None
+    if len({turn.session for turn in candidates}) != 1:
+        return None
+    forked = max(candidates, key=_opened)
+    if certainty == UNVERIFIED and history.reply is not None:
+        return _rewrites(tenant, request, forked)
+    return _extends(request, forked, certainty)
 
 
 def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
@@ -100,7 +101,7 @@ def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
             return Link(turn=tool.turn, evidence="sub_agent", confidence=SUB_AGENT, parent=tool.span)
     if nobodys:
         return None
-    return _carries(tenant, request, messages, agent) or _replaces(tenant, request, messages, agent)
+    return _carries(tenant, request, messages, agent)
 
 
 def by_session(tenant: Tenant, request: Request) -> Link | None:
@@ -188,6 +189,14 @@ def _extends(request: Request, turn: Turn, confidence: float) -> Link:
     return link
 
 
+def _rewrites(tenant: Tenant, request: Request, begins: Turn) -> Link:
+    """A history that begins as the session did and then differs from all that we know: it was condensed."""
+    latest = tenant.by_session.get(begins.session, begins)
+    if _quiet(tenant, latest.task, request.now) > ADJACENT_SECONDS:
+        return _extends(request, begins, UNVERIFIED)
+    return Link(turn=latest, evidence="compaction", confidence=COMPACTION, parent=latest.parent)
+
+
 def _delivered(turn: Turn, news: list[Message]) -> tuple[OpenTool, ...]:
     """The turn's tool calls that ``news`` brings the results of, each once however often it is sent."""
     waiting = [tool for tool in turn.tools if not tool.delivered]
@@ -217,22 +226,6 @@ def _carries(tenant: Tenant, request: Request, messages: list[Message], agent: b
     if agent and agent == turn.agent and quiet <= ADJACENT_SECONDS:
         return Link(turn=turn, evidence="compaction", confidence=COMPACTION, parent=turn.parent)
     return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, parent=turn.parent)
-
-
-def _replaces(tenant: Tenant, request: Request, messages: list[Message], agent: bytes) -> Link | None:
-    """A history in mid-task that we never saw, of an agent whose only open task it can be."""
-    if not any(message.role in ("assistant", "tool") for message in messages):
-        return None
-    waiting = [
-        turn
-        for turn in _own(tenant.by_agent.get(agent, []), request)
-        if any(not tool.delivered for tool in turn.tools)
-        and request.now - (turn.closed or request.now) <= ADJACENT_SECONDS
-        and tenant.by_session.get(turn.session) is turn
-    ]
-    if len(waiting) != 1:
-        return None
-    return Link(turn=waiting[0], evidence="compaction", confidence=REWRITTEN, parent=waiting[0].parent)
 
 
 def _quiet(tenant: Tenant, task: TaskId, now: float) -> float:

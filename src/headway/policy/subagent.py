@@ -12,7 +12,7 @@ MAX_PROMPT = 16_384
 """Characters kept of one argument, while its tool call is open."""
 SAME_PROMPT = 16
 """Open tool calls kept under one fragment, the latest."""
-PROMPT_BYTES = 300
+PROMPT_BYTES = 200
 """Memory that one argument takes beside its text, and each of its keys."""
 
 
