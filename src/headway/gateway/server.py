@@ -18,8 +18,9 @@ from headway.gateway.refusals import (
     too_many_connections,
     too_slow,
 )
-from headway.gateway.responses import CONTINUE, JSON, LAST_CHUNK, Failure, Headers, head
+from headway.gateway.responses import CONTINUE, JSON, LAST_CHUNK, Failure, Headers, connection_bound, head
 
+_UPGRADE: Final = frozenset({b"connection", b"upgrade"})
 _LINGER_SECONDS: Final = 2.0
 """How long a client that we have turned away may take to read why, before the connection is cut."""
 
@@ -117,9 +118,8 @@ class ClientConnection(asyncio.Protocol):
             self._header_bytes = len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._deaf = True  # the request itself is served; another protocol is not
-            self._keep_alive = False
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_without_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError as error:
             if not isinstance(error.__context__, _StopParsingError):
                 raise
@@ -284,6 +284,30 @@ class ClientConnection(asyncio.Protocol):
         self._transport.abort() if self._linger else self._close(self._front.clock.now())
 
     # --- within
+
+    def _read_without_upgrade(self, rest: bytes) -> None:
+        """Read the request once more without its wish to change protocols, which HTTP lets a server pass over.
+
+        The parser stops at the header of such a request and would lose its body; Java's own client sends one with
+        every POST. A CONNECT can only be answered.
+        """
+        request = cast("Request", self._request)
+        if request.method == b"CONNECT":
+            self._deaf = True
+            self._keep_alive = False
+            return
+        dropped = connection_bound(request.fields, _UPGRADE)
+        kept = [b"%b: %b\r\n" % header for header in request.headers if header[0] not in dropped]
+        head_bytes = b"%b %b HTTP/%b\r\n%b\r\n" % (
+            request.method,
+            request.path,
+            self._version.encode(),
+            b"".join(kept),
+        )
+        self._ready = False
+        self._request = None
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(head_bytes + rest)
 
     def _connection_line(self) -> bytes:
         if not self._keep_alive:
