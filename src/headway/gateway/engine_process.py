@@ -10,7 +10,9 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
@@ -26,6 +28,8 @@ _PR_SET_PDEATHSIG = 1
 class Launch(Struct, frozen=True, kw_only=True):
     """What one engine process is told. Tokens for ``context``, which is for each slot."""
 
+    parent: int
+    """Process id of who started it."""
     weights: str
     alias: str
     slots: int
@@ -35,6 +39,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     port: int
     """Reserved by the parent with SO_REUSEPORT, so that no other program takes it between restarts."""
     slot_folder: str
+    """Where saved slots go: made by the process, kept over restarts, and of a name that nobody else can guess."""
 
 
 def serve(launch: Launch) -> Any:  # noqa: ANN401 - xllamacpp has no types
@@ -66,12 +71,16 @@ def main() -> None:
     announce = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     launch = msgspec.json.decode(sys.stdin.buffer.readline(), type=Launch)
+    if os.getppid() != launch.parent:
+        sys.exit("the parent died before the kernel could be asked to tell of it")
     try:
         _server = serve(launch)  # held: its end is the server's
     except RuntimeError as error:
         sys.exit(f"llama.cpp: {error}")
+    Path(launch.slot_folder).mkdir(mode=0o700, exist_ok=True)  # not before: killed while loading, it leaves nothing
     signal.signal(signal.SIGTERM, lambda _signal, _frame: end(launch))
-    os.write(announce, READY)
+    with suppress(BrokenPipeError):  # a parent that died meanwhile: its end is read next
+        os.write(announce, READY)
     sys.stdin.buffer.read()
     end(launch)
 

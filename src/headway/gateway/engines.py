@@ -7,7 +7,8 @@ import socket
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from secrets import token_hex
+from tempfile import gettempdir
 
 from msgspec import Struct
 
@@ -93,8 +94,8 @@ class EmbeddedFleet:
 
     def _engine(self, number: int) -> Engine:
         spec = self._spec
-        port: int = self._kept.enter_context(_reserve_port()).getsockname()[1]
-        folder = mkdtemp(prefix="headway-slots-")
+        port: int = self._kept.enter_context(reserve_port()).getsockname()[1]
+        folder = Path(gettempdir()) / f"headway-slots-{token_hex(16)}"
         self._kept.callback(shutil.rmtree, folder, ignore_errors=True)
         replica = Replica(
             id=ReplicaId(f"{spec.alias}-{number}"),
@@ -103,6 +104,7 @@ class EmbeddedFleet:
             models=(spec.alias,),
         )
         launch = Launch(
+            parent=os.getpid(),
             weights=str(spec.weights.absolute()),
             alias=spec.alias,
             slots=spec.slots,
@@ -110,7 +112,7 @@ class EmbeddedFleet:
             threads=spec.threads or max(1, _cores() // self._count),
             cache_mib=spec.cache_mib,
             port=port,
-            slot_folder=folder,
+            slot_folder=str(folder),
         )
         return Engine(replica, launch, self._on_change, self._supervision)
 
@@ -124,7 +126,7 @@ def _check_sizes(spec: EngineSpec, count: int) -> None:
         raise BadInputError(f"An embedded fleet with cache_mib={spec.cache_mib}: it takes 0 (no cache) or more.")
 
 
-def _reserve_port() -> socket.socket:
+def reserve_port() -> socket.socket:
     """A free port of 127.0.0.1, held by a socket that never listens: only who sets SO_REUSEPORT too may serve on it."""
     reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
