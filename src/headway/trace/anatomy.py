@@ -1,28 +1,26 @@
 """Where the time, the tokens and the money of one task went."""
 
-from collections.abc import Iterable, Sequence
-from math import fsum
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.span import ModelCall, Span
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
-from headway.trace.contract import Contraction, contract
-from headway.trace.graph import graph_of
-from headway.trace.loop import Turn, turns_of
-from headway.trace.path import Segment, Tile, flushed, pieces_of, tiles
-from headway.trace.phases import Phase
+from headway.trace.loop import Turn, spent
+from headway.trace.path import Segment, flushed
+from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_of
-from headway.trace.totals import is_tool, total
-from headway.trace.tree import Tree, grow
+from headway.trace.study import Study, study
+from headway.trace.totals import total
+from headway.trace.tree import Tree
 from headway.trace.waterfall import Bar, bars_of
 
 __all__ = ["Anatomy", "Bar", "Iteration", "dissect", "tpot", "ttft"]
 
 
-class Iteration(Struct, frozen=True, kw_only=True):
+class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     """One term of the formula: a model call on the critical path and what came before the next one.
 
     ``hop + queue + prefill + decode + model_unsplit + tools`` are its seconds on the path; over all iterations (plus
@@ -100,31 +98,34 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_of) -> Anatomy:
         spans: all spans of one task. None at all give an anatomy of length 0.
         prices: where the prices come from of calls whose cost was not recorded.
     """
-    tree = grow(spans)
-    held = contract(tree)
-    graph = graph_of(held)
-    pieces = pieces_of(tree, held)
-    walked = tiles(graph, held, pieces)
-    lead_in, turns = turns_of(walked, frozenset(held.calls))
-    totals = total([tree.spans[i] for i in held.calls], [s for s in tree.spans if is_tool(s)], prices)
+    case = study(spans)
+    tree, held = case.tree, case.held
+    totals = total(tree, held.calls, prices)
     notes = [*tree.notes, *held.notes]
     if flushed(held):
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
-    task_ttft = _task_ttft(tree, held, turns, notes)
-    iterations = tuple(_iteration(tree, turn) for turn in turns)
+    task_ttft = _task_ttft(case, notes)
+    phases = spent(case.lead_in)
+    lead_in = sum(phases.values())
+    iterations: list[Iteration] = []
+    for turn in case.turns:
+        taken = spent(turn.stretches)
+        iterations.append(_iteration(tree, turn, taken))
+        for phase, seconds in taken.items():
+            phases[phase] = phases.get(phase, 0.0) + seconds
     ids = [span.id for span in tree.spans]
     return Anatomy(
         task=tree.spans[0].task,
         session=next((span.session for span in tree.spans if span.session is not None), None),
         started_at=tree.origin,
-        e2e=held.hi[0],
-        n=len(turns),
+        e2e=case.e2e,
+        n=len(iterations),
         calls=len(held.calls),
-        path=tuple([Segment(ids[tile.owner], tile.phase, tile.start, tile.end) for tile in walked]),
-        phases=_phases(walked),
-        iterations=iterations,
-        lead_in=fsum(tile.end - tile.start for tile in lead_in),
-        bars=bars_of(tree, held, graph, pieces, walked),
+        path=tuple([segment for stretch in case.walked for segment in stretch.segments]),
+        phases=phases,
+        iterations=tuple(iterations),
+        lead_in=lead_in,
+        bars=bars_of(case),
         detached=tuple(ids[i] for i in held.detached),
         task_ttft=task_ttft,
         last_call_ttft=iterations[-1].ttft if iterations else None,
@@ -138,15 +139,8 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_of) -> Anatomy:
     )
 
 
-def _phases(walked: Iterable[Tile]) -> dict[Phase, float]:
-    lengths: dict[Phase, list[float]] = {}
-    for tile in walked:
-        lengths.setdefault(tile.phase, []).append(tile.end - tile.start)
-    return {phase: fsum(lengths[phase]) for phase in Phase if phase in lengths}
-
-
-def _iteration(tree: Tree, turn: Turn) -> Iteration:
-    span, phases = tree.spans[turn.call], _phases(turn.tiles)
+def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
+    span = tree.spans[turn.call]
     call = span.work
     if not isinstance(call, ModelCall):
         msg = f"a turn's call is a model call, got {type(call).__name__}"
@@ -154,12 +148,12 @@ def _iteration(tree: Tree, turn: Turn) -> Iteration:
     return Iteration(
         span=span.id,
         model=call.model,
-        hop=phases.get(Phase.HOP, 0.0),
-        queue=phases.get(Phase.QUEUE, 0.0),
-        prefill=phases.get(Phase.PREFILL, 0.0),
-        decode=phases.get(Phase.DECODE, 0.0),
-        model_unsplit=phases.get(Phase.MODEL, 0.0),
-        tools=phases.get(Phase.TOOL, 0.0) + phases.get(Phase.RETRIEVAL, 0.0),
+        hop=phases.get(HOP, 0.0),
+        queue=phases.get(QUEUE, 0.0),
+        prefill=phases.get(PREFILL, 0.0),
+        decode=phases.get(DECODE, 0.0),
+        model_unsplit=phases.get(MODEL, 0.0),
+        tools=phases.get(TOOL, 0.0) + phases.get(RETRIEVAL, 0.0),
         ttft=ttft(call, span.start),
         tpot=tpot(call),
         usage=call.usage,
@@ -181,12 +175,9 @@ def tpot(call: ModelCall) -> float | None:
     return (call.last_token - call.first_token) / (count - 1)
 
 
-def _task_ttft(tree: Tree, held: Contraction, turns: Sequence[Turn], notes: list[str]) -> float | None:
-    in_tool = [False] * len(tree.spans)
-    for i in held.nodes[1:]:
-        above = held.holder[i]
-        in_tool[i] = in_tool[above] or isinstance(tree.spans[above].work, ToolUse)
-    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in turns if not in_tool[turn.call]]
+def _task_ttft(case: Study, notes: list[str]) -> float | None:
+    tree = case.tree
+    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
     answers = [
         (span.work, end)
         for span, end in loop
@@ -202,7 +193,7 @@ def _task_ttft(tree: Tree, held: Contraction, turns: Sequence[Turn], notes: list
             " been read by another call, not by the user."
         )
     if call.first_visible is not None:
-        return tree.at(call.first_visible)
+        return tree.axis(call.first_visible)
     if call.stream is False:
         return end
     notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")

@@ -44,7 +44,7 @@ def contract(tree: Tree) -> Contraction:
     """
     notes: list[str] = []
     node = _nodes(tree)
-    is_call = [isinstance(span.work, ModelCall) for span in tree.spans]
+    is_call = [kind is ModelCall for kind in tree.kinds]
     holder = _holders(tree, node, is_call)
     inner: dict[int, list[int]] = {}
     for i, called in enumerate(is_call):
@@ -62,24 +62,24 @@ def contract(tree: Tree) -> Contraction:
 
 
 def _nodes(tree: Tree) -> list[bool]:
-    structure = [isinstance(span.work, Step | HumanWait) for span in tree.spans]
-    holds = [not step for step in structure]  # work at or below
-    for i in range(len(holds) - 1, 0, -1):
-        if holds[i]:
-            holds[tree.parent[i]] = True
-    node = [
-        not step or (held and isinstance(span.work, Step) and span.work.agent is not None)
-        for span, step, held in zip(tree.spans, structure, holds, strict=True)
-    ]
+    node = [kind is not Step and kind is not HumanWait for kind in tree.kinds]
     node[0] = True
+    agents = [i for i, span in enumerate(tree.spans) if type(span.work) is Step and span.work.agent is not None]
+    if agents:
+        holds = list(node)  # work at or below
+        for i in range(len(holds) - 1, 0, -1):
+            if holds[i]:
+                holds[tree.parent[i]] = True
+        for i in agents:
+            node[i] = node[i] or holds[i]
     return node
 
 
 def _holders(tree: Tree, node: list[bool], is_call: list[bool]) -> list[int]:
     start, end = tree.start, tree.end
-    holder = [0] * len(node)
+    holder = list(tree.parent)
     for i in range(1, len(node)):
-        above = tree.parent[i]
+        above = holder[i]
         if not node[above]:
             above = holder[above]
         while is_call[above] and above and start[i] >= end[above] - EPSILON:
@@ -119,15 +119,19 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
             continue
         if not node[i]:
             continue
-        jitter = max(EPSILON, OUTLIVING * (hi[above] - lo[above]))
-        if lo[i] > hi[above] + EPSILON or hi[i] > hi[above] + jitter:
-            adrift[i] = 1
-            detached.append(i)
-            continue
-        early += lo[i] < lo[above] - EPSILON
-        lo[i] = min(max(lo[i], lo[above]), hi[above])
-        hi[i] = min(max(hi[i], lo[i]), hi[above])
+        floor, ceiling = lo[above], hi[above]
+        if lo[i] < floor or hi[i] > ceiling:
+            if lo[i] > ceiling + EPSILON or hi[i] > ceiling + max(EPSILON, OUTLIVING * (ceiling - floor)):
+                adrift[i] = 1
+                detached.append(i)
+                continue
+            early += lo[i] < floor - EPSILON
+            lo[i] = min(max(lo[i], floor), ceiling)
+            hi[i] = min(max(hi[i], lo[i]), ceiling)
         nodes.append(i)
+    if tree.made_root:  # it covers what the task waited for, and detached work is not that
+        ends = (tree.end[i] for i in range(1, len(node)) if not adrift[i] and tree.kinds[i] is not HumanWait)
+        hi[0] = tree.end[0] = max(ends, default=hi[0])
     if early:
         notes.append(f"Started before what holds them: {early:,}. Only the part inside is in E2E.")
     if detached:

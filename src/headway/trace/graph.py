@@ -1,7 +1,6 @@
 """The task as a graph that can be replayed: what waited for what, and for how long after it."""
 
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 from heapq import heappop, heappush
 from math import inf, nextafter
 
@@ -9,14 +8,15 @@ from msgspec import Struct
 
 from headway.trace.contract import EPSILON, Contraction
 
-
-class Event(IntEnum):
-    """A step of the replay."""
-
-    START = 0
-    END = 1
-    DONE = 2
-    """From here on, what starts beside the span waits for its end."""
+# Steps of the replay; plain numbers, because the replay of a large task compares a hundred thousand of them.
+OPEN = 0
+"""A holder starts."""
+CLOSE = 1
+"""It ends."""
+LEAF = 2
+"""A span that holds nothing starts and ends."""
+DONE = 3
+"""From here on, what starts beside the span waits for its end."""
 
 
 class Graph(Struct, frozen=True, kw_only=True):
@@ -32,54 +32,62 @@ class Graph(Struct, frozen=True, kw_only=True):
     """The span whose end a start waited for last; the holder where it waited for its start only."""
     last: list[int]
     """The span whose end an end waited for last; itself where it holds nothing."""
-    events: list[tuple[Event, int]]
-    """In an order that keeps every dependency."""
+    steps: bytearray
+    """OPEN, CLOSE, LEAF or DONE, in an order that keeps every dependency."""
+    whose: list[int]
+    """The span of each step."""
 
 
 def graph_of(held: Contraction) -> Graph:
     """Derive the graph from recorded times; O(n log n), and no deeper a stack for deeper trees."""
     size = len(held.holder)
-    graph = Graph(gap=[0.0] * size, tail=[0.0] * size, before=[0] * size, last=list(range(size)), events=[])
-    children: list[list[int]] = [[] for _ in range(size)]
+    tail = [until - since for since, until in zip(held.lo, held.hi, strict=True)]
+    graph = Graph(gap=[0.0] * size, tail=tail, before=[0] * size, last=list(range(size)), steps=bytearray(), whose=[])
+    children: dict[int, list[int]] = {}
     for i in held.nodes[1:]:
-        children[held.holder[i]].append(i)
-    emit = graph.events.append
-    emit((Event.START, 0))
-    stack = [_inside(0, children[0], held, graph)]
+        above = held.holder[i]
+        if above in children:
+            children[above].append(i)
+        else:
+            children[above] = [i]
+    step, at = graph.steps.append, graph.whose.append
+    step(OPEN if children else LEAF)
+    at(0)
+    stack = [_inside(0, children, held, graph)] if children else []
     while stack:
-        for event in stack[-1]:
-            emit(event)
-            kind, i = event
-            if kind is Event.START:
-                if children[i]:
-                    stack.append(_inside(i, children[i], held, graph))
-                    break
-                graph.tail[i] = held.hi[i] - held.lo[i]
-                emit((Event.END, i))
+        for kind, i in stack[-1]:
+            step(kind)
+            at(i)
+            if kind == OPEN:
+                stack.append(_inside(i, children, held, graph))
+                break
         else:
             stack.pop()
     return graph
 
 
-def _inside(holder: int, children: list[int], held: Contraction, graph: Graph) -> Iterator[tuple[Event, int]]:
+def _inside(holder: int, children: dict[int, list[int]], held: Contraction, graph: Graph) -> Iterator[tuple[int, int]]:
     """What happens in one holder up to its end; sets the gaps and the tail on the way."""
-    lo, hi = held.lo, held.hi
+    lo, hi, gap, before = held.lo, held.hi, graph.gap, graph.before
     latest, waited = lo[holder], holder
     running: list[tuple[float, int]] = []  # by the moment from which on others wait for it
-    children.sort(key=lo.__getitem__)
-    for i in [*children, holder]:
-        now = inf if i == holder else lo[i]
+    for i in sorted(children[holder], key=lo.__getitem__):
+        now = lo[i]
         while running and running[0][0] <= now:
-            _, done = heappop(running)
-            yield Event.DONE, done
+            done = heappop(running)[1]
+            yield DONE, done
             if hi[done] > latest or (hi[done] == latest and lo[done] >= lo[waited]):
                 latest, waited = hi[done], done
-        if i != holder:
-            graph.gap[i], graph.before[i] = now - latest, waited
-            heappush(running, (max(hi[i] - EPSILON, nextafter(now, inf)), i))
-            yield Event.START, i
+        gap[i], before[i] = now - latest, waited
+        ready = hi[i] - EPSILON
+        heappush(running, (ready if ready > now else nextafter(now, inf), i))
+        yield OPEN if i in children else LEAF, i
+    for _, done in sorted(running):
+        yield DONE, done
+        if hi[done] > latest or (hi[done] == latest and lo[done] >= lo[waited]):
+            latest, waited = hi[done], done
     graph.tail[holder], graph.last[holder] = hi[holder] - latest, waited
-    yield Event.END, holder
+    yield CLOSE, holder
 
 
 def replay(graph: Graph, gap: Sequence[float], tail: Sequence[float]) -> float:
@@ -87,10 +95,13 @@ def replay(graph: Graph, gap: Sequence[float], tail: Sequence[float]) -> float:
     end = [0.0] * len(tail)
     outer: list[float] = []
     now = 0.0
-    for kind, i in graph.events:
-        if kind is Event.DONE:
-            now = max(now, end[i])
-        elif kind is Event.START:
+    for kind, i in zip(graph.steps, graph.whose, strict=True):
+        if kind == LEAF:
+            end[i] = now + gap[i] + tail[i]
+        elif kind == DONE:
+            if end[i] > now:  # noqa: PLR1730 - max() would double the time of a replay
+                now = end[i]
+        elif kind == OPEN:
             outer.append(now)
             now += gap[i]
         else:
@@ -101,16 +112,21 @@ def replay(graph: Graph, gap: Sequence[float], tail: Sequence[float]) -> float:
 
 def slacks(graph: Graph, held: Contraction) -> list[float]:
     """How much longer each node could take without moving the task's end; infinite for spans that are no nodes."""
-    latest = [inf] * len(graph.tail)
+    gap, tail = graph.gap, graph.tail
+    latest = [inf] * len(tail)
     latest[0] = held.hi[0]
     outer: list[float] = []
     bound = inf
-    for kind, i in reversed(graph.events):
-        if kind is Event.DONE:
+    for kind, i in zip(reversed(graph.steps), reversed(graph.whose), strict=True):
+        if kind == DONE:
             latest[i] = bound
-        elif kind is Event.END:
+        elif kind == LEAF:
+            start = latest[i] - tail[i] - gap[i]
+            if start < bound:  # noqa: PLR1730 - as above
+                bound = start
+        elif kind == CLOSE:
             outer.append(bound)
-            bound = latest[i] - graph.tail[i]
+            bound = latest[i] - tail[i]
         else:
-            bound = min(outer.pop(), bound - graph.gap[i])
-    return [max(0.0, until - end) for until, end in zip(latest, held.hi, strict=True)]
+            bound = min(outer.pop(), bound - gap[i])
+    return [until - end if until > end else 0.0 for until, end in zip(latest, held.hi, strict=True)]

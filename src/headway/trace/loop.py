@@ -1,43 +1,53 @@
 """The task's loop: the model calls on its critical path, each with what came before the next one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from headway.trace.path import Tile
+from headway.trace.path import Stretch
+from headway.trace.phases import Phase
 
 
-class Turn(Struct, frozen=True):
-    """One iteration: a model call on the path (the tree's index) and its tiles, in order of time."""
+class Turn(Struct, frozen=True, gc=False):
+    """One iteration: a model call on the path (the tree's index) and its stretches, in order of time."""
 
     call: int
-    tiles: list[Tile]
+    stretches: list[Stretch]
+
+    @property
+    def seconds(self) -> float:
+        """Its share of E2E."""
+        return sum(stretch.seconds for stretch in self.stretches)
 
 
-def turns_of(tiles: Iterable[Tile], calls: AbstractSet[int]) -> tuple[list[Tile], list[Turn]]:
-    """The tiles before the first call of the path, then its turns; every tile is in exactly one place.
+def turns_of(walked: Iterable[Stretch], calls: AbstractSet[int]) -> tuple[list[Stretch], list[Turn]]:
+    """The stretches before the first call of the path, then its turns; every stretch is in exactly one place.
 
-    A call's tiles belong to its own turn; whatever else comes before the next call appears belongs to the turn begun
-    last, a tool's time around its sub-agents' calls included.
+    A call's own time belongs to its own turn; whatever else comes before the next call appears belongs to the turn
+    begun last, a tool's time around its sub-agents' calls included.
     """
-    lead_in: list[Tile] = []
+    lead_in: list[Stretch] = []
     turns: list[Turn] = []
     begun: dict[int, Turn] = {}
-    for tile in tiles:
-        if tile.owner in calls:
-            turn = begun.get(tile.owner)
-            if turn is None:
-                turn = begun[tile.owner] = Turn(tile.owner, [])
-                turns.append(turn)
-            turn.tiles.append(tile)
-        elif turns:
-            turns[-1].tiles.append(tile)
+    latest = lead_in
+    for stretch in walked:
+        owner = stretch.owner
+        if owner not in calls:
+            latest.append(stretch)
+        elif owner in begun:
+            begun[owner].stretches.append(stretch)
         else:
-            lead_in.append(tile)
+            latest = [stretch]
+            begun[owner] = Turn(owner, latest)
+            turns.append(begun[owner])
     return lead_in, turns
 
 
-def seconds(tiles: Sequence[Tile]) -> float:
-    """Their length in all."""
-    return sum(tile.end - tile.start for tile in tiles)
+def spent(stretches: Iterable[Stretch]) -> dict[Phase, float]:
+    """Seconds by phase, for the phases that occur."""
+    sums: dict[Phase, float] = {}
+    for stretch in stretches:
+        for segment in stretch.segments:
+            sums[segment.phase] = sums.get(segment.phase, 0.0) + segment.end - segment.start
+    return sums

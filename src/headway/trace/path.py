@@ -1,41 +1,38 @@
 """The critical path: the segments that tile a task from end to end, each with its phase."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-from headway.core.span import ModelCall
-from headway.core.task import SpanId
+from headway.core.span import ModelCall, Step
 from headway.trace.contract import Contraction, contract
 from headway.trace.graph import Graph, graph_of
-from headway.trace.phases import Phase, Piece, clip, phase_of, split
+from headway.trace.phases import HOP, OWN, Phase, Segment, clip, split
 from headway.trace.tree import Tree
 
-__all__ = ["Phase", "Segment", "Tile", "critical_path", "pieces_of", "tiles"]
+__all__ = ["Phase", "Segment", "Stretch", "critical_path", "flushed", "own_segments", "stretches"]
 
 FLUSH = 0.005
 """Seconds before the root's end in which spans that a flush ended lie; traces under 20 times that are not judged."""
-
 FLUSHED = 3
+"""Fewer spans of work than this are not judged either."""
 
 
-class Segment(Struct, frozen=True, gc=False):
-    """One tile of the critical path; seconds from the task's start."""
-
-    span: SpanId
-    phase: Phase
-    start: float
-    end: float
-
-
-class Tile(Struct, frozen=True, gc=False):
-    """A segment, still tied to the graph: the span that owns the time, and the gap or tail it is a part of."""
+class Stretch(Struct, frozen=True, gc=False):
+    """A part of the path that is one gap or one tail of the graph."""
 
     owner: int
+    """The span whose time it is, by the tree's index."""
     node: int
-    """The span whose ``gap`` or ``tail`` this is."""
+    """The span whose ``gap`` or ``tail`` it is."""
     is_gap: bool
-    phase: Phase
-    start: float
-    end: float
+    segments: tuple[Segment, ...]
+    """Never none."""
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.segments[-1].end - self.segments[0].start
 
 
 def critical_path(tree: Tree) -> tuple[Segment, ...]:
@@ -46,62 +43,65 @@ def critical_path(tree: Tree) -> tuple[Segment, ...]:
     has no segments.
     """
     held = contract(tree)
-    walked = tiles(graph_of(held), held, pieces_of(tree, held))
-    return tuple(Segment(tree.spans[tile.owner].id, tile.phase, tile.start, tile.end) for tile in walked)
+    walked = stretches(tree, graph_of(held), held, own_segments(tree, held))
+    return tuple([segment for stretch in walked for segment in stretch.segments])
 
 
 def flushed(held: Contraction) -> bool:
     """Whether half of the work, of FLUSHED spans or more, ends together with the root: by a flush, not by itself."""
     end = held.hi[0]
-    holds = set(map(held.holder.__getitem__, held.nodes))
-    work = [i for i in held.nodes[1:] if i not in holds]
-    together = sum(held.hi[i] >= end - FLUSH for i in work)
-    return len(work) >= FLUSHED and 2 * together >= len(work) and end >= 20 * FLUSH
+    if end < 20 * FLUSH:
+        return False
+    holds = {held.holder[i] for i in held.nodes}
+    ends = [held.hi[i] for i in held.nodes[1:] if i not in holds]
+    return len(ends) >= FLUSHED and 2 * sum(at >= end - FLUSH for at in ends) >= len(ends)
 
 
-def pieces_of(tree: Tree, held: Contraction) -> list[list[Piece]]:
+def own_segments(tree: Tree, held: Contraction) -> list[tuple[Segment, ...]]:
     """Every span's own phases; none for steps, whose time is that of what they hold and the hops between."""
-    pieces: list[list[Piece]] = []
-    calls = set(held.calls)
+    segments: list[tuple[Segment, ...]] = [()] * len(tree.spans)
+    start, end, axis = tree.start, tree.end, tree.axis
     unsplit = flushed(held)
-    for i, span in enumerate(tree.spans):
-        start, end = tree.start[i], tree.end[i]
-        if i in calls and isinstance(span.work, ModelCall) and not unsplit:
-            pieces.append(split(span.work, start, end, tree.at))
-            continue
-        phase = phase_of(span.work)
-        if end <= start or phase is Phase.HOP or (phase is Phase.MODEL and i not in calls):
-            pieces.append([])
-        else:
-            pieces.append([(phase, start, end)])
-    return pieces
+    for i in held.calls:
+        span = tree.spans[i]
+        if isinstance(span.work, ModelCall) and not unsplit:
+            segments[i] = split(span.id, span.work, start[i], end[i], axis)
+        elif end[i] > start[i]:
+            segments[i] = (Segment(span.id, OWN[ModelCall], start[i], end[i]),)
+    for i, kind in enumerate(tree.kinds):
+        if kind is not ModelCall and kind is not Step and end[i] > start[i]:
+            segments[i] = (Segment(tree.spans[i].id, OWN[kind], start[i], end[i]),)
+    return segments
 
 
-def tiles(graph: Graph, held: Contraction, pieces: list[list[Piece]]) -> list[Tile]:
-    """Walk the graph from the task's end to its start; the tiles in order of time."""
-    backwards: list[Tile] = []
-    cursor = held.hi[0]
+def stretches(tree: Tree, graph: Graph, held: Contraction, own: Sequence[tuple[Segment, ...]]) -> list[Stretch]:
+    """Walk the graph from the task's end to its start; the path in order of time."""
+    lo, hi, holder, before, last = held.lo, held.hi, held.holder, graph.before, graph.last
+    backwards: list[Stretch] = []
+    cursor = hi[0]
 
     def lay(owner: int, node: int, since: float, *, is_gap: bool) -> None:
         nonlocal cursor
-        since = max(since, 0.0)
-        own = clip(pieces[owner], since, cursor) or ([(Phase.HOP, since, cursor)] if since < cursor else [])
-        backwards.extend(Tile(owner, node, is_gap, phase, a, b) for phase, a, b in reversed(own))
-        cursor = min(cursor, since)
+        if since >= cursor:  # what was waited for ended up to EPSILON after the start that waited for it
+            return
+        mine = own[owner]
+        parts = clip(mine, since, cursor) if mine else (Segment(tree.spans[owner].id, HOP, since, cursor),)
+        backwards.append(Stretch(owner, node, is_gap, parts))
+        cursor = since
 
     i = 0
     while True:
-        waited = graph.last[i]
-        lay(i, i, held.lo[i] if waited == i else held.hi[waited], is_gap=False)
+        waited = last[i]
+        lay(i, i, lo[i] if waited == i else hi[waited], is_gap=False)
         if waited != i:
             i = waited
             continue
-        while i and graph.before[i] == held.holder[i]:  # it started with its holder
-            lay(held.holder[i], i, held.lo[held.holder[i]], is_gap=True)
-            i = held.holder[i]
+        while i and before[i] == holder[i]:  # it started with its holder
+            lay(holder[i], i, lo[holder[i]], is_gap=True)
+            i = holder[i]
         if not i:
             break
-        lay(held.holder[i], i, held.hi[graph.before[i]], is_gap=True)
-        i = graph.before[i]
+        lay(holder[i], i, hi[before[i]], is_gap=True)
+        i = before[i]
     backwards.reverse()
     return backwards

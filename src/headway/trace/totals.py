@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.core.span import ModelCall, Retrieval, Span, ToolUse, Work
 from headway.core.usage import Usage
 from headway.trace.phases import is_derived
 from headway.trace.prices import PriceOf, charge, price_for
+from headway.trace.tree import Tree
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -22,16 +23,16 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Plain sentences: what is unknown, of how many calls."""
 
 
-def total(calls: Sequence[Span], tools: Sequence[Span], prices: PriceOf) -> Totals:
+def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     """Add up a task.
 
     Args:
-        calls: spans of its model calls, each call once.
-        tools: spans of its tools and retrievals.
+        tree: the task.
+        calls: its model calls, each call once; indices of the tree.
         prices: prices of calls whose cost was not recorded.
     """
     notes: list[str] = []
-    made = [(span.work, span.start) for span in calls if isinstance(span.work, ModelCall)]
+    made = [(span.work, span.start) for span in map(tree.spans.__getitem__, calls) if isinstance(span.work, ModelCall)]
     works = [call for call, _ in made]
     usage = _usage(works, notes)
     cost = _cost(made, prices, notes)
@@ -39,7 +40,7 @@ def total(calls: Sequence[Span], tools: Sequence[Span], prices: PriceOf) -> Tota
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
-    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in tools):
+    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in _of_kind(tree, ToolUse)):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."
@@ -47,26 +48,42 @@ def total(calls: Sequence[Span], tools: Sequence[Span], prices: PriceOf) -> Tota
     return Totals(
         usage=usage,
         cost=cost,
-        failures=sum(_failed(span) for span in (*calls, *tools)),
+        failures=_failures(tree, calls),
         retries=None if hidden else sum(attempts) - len(attempts),
         notes=notes,
     )
 
 
-def _failed(span: Span) -> bool:
-    return span.error is not None or (isinstance(span.work, ToolUse) and span.work.failed is True)
+def _of_kind(tree: Tree, kind: type[Work]) -> list[Span]:
+    return [span for span, this in zip(tree.spans, tree.kinds, strict=True) if this is kind]
+
+
+def _failures(tree: Tree, calls: Sequence[int]) -> int:
+    spans = [tree.spans[i] for i in calls] + _of_kind(tree, Retrieval)
+    tools = _of_kind(tree, ToolUse)
+    return sum(span.error is not None for span in spans) + sum(
+        span.error is not None or (isinstance(span.work, ToolUse) and span.work.failed is True) for span in tools
+    )
 
 
 def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:
-    sums: dict[str, int | None] = {}
-    for field in Usage.__struct_fields__:
-        counts: list[int | None] = [getattr(call.usage, field) for call in calls]
-        known = [count for count in counts if count is not None]
-        sums[field] = sum(known) if len(known) == len(counts) else None
-        told = {"input_tokens": "Input tokens", "output_tokens": "Output tokens", "cache_read": "Cached tokens"}
-        if len(known) < len(counts) and field in told:
-            notes.append(f"{told[field]} are unknown for {_of(len(counts) - len(known), calls)}, and so is their sum.")
-    return Usage(**sums)
+    usages = [call.usage for call in calls]
+    return Usage(
+        input_tokens=_sum([usage.input_tokens for usage in usages], "Input tokens", notes),
+        output_tokens=_sum([usage.output_tokens for usage in usages], "Output tokens", notes),
+        cache_read=_sum([usage.cache_read for usage in usages], "Cached tokens", notes),
+        cache_write=_sum([usage.cache_write for usage in usages], None, notes),
+        reasoning=_sum([usage.reasoning for usage in usages], None, notes),
+    )
+
+
+def _sum(counts: Sequence[int | None], what: str | None, notes: list[str]) -> int | None:
+    known = [count for count in counts if count is not None]
+    if len(known) == len(counts):
+        return sum(known)
+    if what is not None:
+        notes.append(f"{what} are unknown for {_of(len(counts) - len(known), counts)}, and so is their sum.")
+    return None
 
 
 def _cost(calls: Sequence[tuple[ModelCall, float]], prices: PriceOf, notes: list[str]) -> MicroUsd | None:
@@ -102,8 +119,3 @@ def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:
 
 def _of(some: int, calls: Sequence[object]) -> str:
     return f"{some:,} of {len(calls):,} call" + ("" if len(calls) == 1 else "s")
-
-
-def is_tool(span: Span) -> bool:
-    """Whether a span is a tool or a retrieval."""
-    return isinstance(span.work, ToolUse | Retrieval)

@@ -1,12 +1,13 @@
 """From loose spans to a task tree: repairs, each of them told, on one time axis that starts with the task."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from operator import attrgetter, ge, ne
 
 from msgspec import Struct, structs
 
-from headway.core.span import HumanWait, ModelCall, Span, Step
+from headway.core.span import HumanWait, ModelCall, Span, Step, Work
 from headway.core.task import SpanId, TaskId
 from headway.trace.idle import Interval, idle
 
@@ -18,6 +19,8 @@ class Tree(Struct, frozen=True, kw_only=True):
     """Spans by index: parents before children, siblings by start; index 0 is the root, which covers the task."""
 
     spans: list[Span]
+    kinds: list[type[Work]]
+    """Of each span's work: compared far more cheaply than the work itself is asked what it is."""
     parent: list[int]
     """The root's own is 0."""
     depth: list[int]
@@ -39,10 +42,12 @@ class Tree(Struct, frozen=True, kw_only=True):
         """Seconds that a person was waited for and nothing else was done."""
         return self.lost[-1]
 
-    def at(self, when: float) -> float:
-        """Seconds from the task's start of an epoch time."""
-        if not self.cuts:
-            return when - self.origin
+    @property
+    def axis(self) -> Callable[[float], float]:
+        """From an epoch time to seconds from the task's start."""
+        return self._without_cuts if self.cuts else self.origin.__rsub__
+
+    def _without_cuts(self, when: float) -> float:
         upto = bisect_right(self.cuts, (when, when))
         lost = self.lost[upto] - max(self.cuts[upto - 1][1] - when, 0.0) if upto else 0.0
         return when - self.origin - lost
@@ -59,28 +64,29 @@ def grow(spans: Sequence[Span]) -> Tree:
     notes: list[str] = []
     unique = _unique(spans, notes)
     parent = _parents(unique, notes)
-    made_root = _needs_root(unique, parent)
+    tops = [i for i, p in enumerate(parent) if p < 0 and type(unique[i].work) is not HumanWait]
+    made_root = len(tops) != 1
     if made_root:
-        unique, parent = _under_root(unique, parent, spans[0].task if spans else TaskId(""))
+        unique = [_root(unique), *unique]
+        parent = [-1, *(p + 1 for p in parent)]
     else:
-        root = next(i for i, p in enumerate(parent) if p < 0 and not isinstance(unique[i].work, HumanWait))
-        parent = [p if p >= 0 or i == root else root for i, p in enumerate(parent)]
+        parent = [tops[0] if p < 0 and i != tops[0] else p for i, p in enumerate(parent)]
     ordered, up, depth = _preorder(unique, parent)
-    ends = _ends(ordered, up, notes)
     starts = [span.start for span in ordered]
+    ends = _ends(ordered, starts, up, notes)
+    kinds = [type(span.work) for span in ordered]
     if made_root:
-        _cover(ordered, starts, ends)
+        _cover(ordered, kinds, starts, ends)
         if len(ordered) > 1:
             notes.append(
                 "No one span covers the whole task: it is taken to run from the first recorded start to the last end."
             )
-    waits = [i for i, span in enumerate(ordered) if isinstance(span.work, HumanWait)]
-    cuts = idle(ordered, up, starts, ends) if waits else []
+    cuts = idle(ordered, up, starts, ends) if HumanWait in kinds else []
     tree = Tree(
-        spans=ordered, parent=up, depth=depth, start=starts, end=ends, origin=starts[0], cuts=cuts,
+        spans=ordered, kinds=kinds, parent=up, depth=depth, start=starts, end=ends, origin=starts[0], cuts=cuts,
         lost=[0.0, *accumulate(until - since for since, until in cuts)], made_root=made_root, notes=notes,
     )  # fmt: skip
-    _to_axis(tree, waits)
+    _to_axis(tree)
     return tree
 
 
@@ -90,22 +96,29 @@ def _fullness(span: Span) -> tuple[bool, int, float]:
 
 
 def _unique(spans: Sequence[Span], notes: list[str]) -> list[Span]:
-    kept: dict[SpanId, Span] = {}
-    for span in spans:
-        seen = kept.setdefault(span.id, span)
-        if seen is not span and _fullness(span) > _fullness(seen):
-            kept[span.id] = span
+    """Each id once, by start: so parents mostly come before their children."""
+    kept = {span.id: span for span in spans}
     if repeats := len(spans) - len(kept):
         notes.append(f"{_count(repeats, 'record')} repeated the id of another span: the fullest of each was kept.")
-    return list(kept.values())
+        for span in spans:
+            if _fullness(span) > _fullness(kept[span.id]):
+                kept[span.id] = span
+    return sorted(kept.values(), key=attrgetter("start"))
 
 
 def _parents(spans: list[Span], notes: list[str]) -> list[int]:
     """Index of each span's parent, -1 where it has none; free of circles."""
-    index = {span.id: i for i, span in enumerate(spans)}
-    parent = [-1 if span.parent is None else index.get(span.parent, -1) for span in spans]
-    if orphans := sum(p < 0 and span.parent is not None for p, span in zip(parent, spans, strict=True)):
+    index: dict[SpanId | None, int] = {span.id: i for i, span in enumerate(spans)}
+    above = [span.parent for span in spans]
+    parent = [index.get(name, -1) for name in above]
+    if orphans := parent.count(-1) - above.count(None):
         notes.append(f"{_count(orphans, 'span')} named a parent that is not in the record and hung from the root.")
+    if any(map(ge, parent, range(len(spans)))) and (circles := _open_circles(spans, parent)):
+        notes.append(f"{_count(circles, 'circle')} of parents opened at the earliest span.")
+    return parent
+
+
+def _open_circles(spans: list[Span], parent: list[int]) -> int:
     circles, state = 0, bytearray(len(spans))
     for i in range(len(spans)):
         line: list[int] = []
@@ -120,64 +133,57 @@ def _parents(spans: list[Span], notes: list[str]) -> list[int]:
             circles += 1
         for k in line:
             state[k] = 2
-    if circles:
-        notes.append(f"{_count(circles, 'circle')} of parents opened at the earliest span.")
-    return parent
+    return circles
 
 
-def _needs_root(spans: list[Span], parent: list[int]) -> bool:
-    return sum(p < 0 and not isinstance(span.work, HumanWait) for p, span in zip(parent, spans, strict=True)) != 1
-
-
-def _under_root(spans: list[Span], parent: list[int], task: TaskId) -> tuple[list[Span], list[int]]:
+def _root(spans: list[Span]) -> Span:
     session = next((span.session for span in spans if span.session is not None), None)
-    first = min((span.start for span in spans), default=0.0)
-    root = Span(
+    task, first = (spans[0].task, spans[0].start) if spans else (TaskId(""), 0.0)
+    return Span(
         task=task, id=ROOT_ID, parent=None, name=f"task {task}", start=first, end=first, work=Step(), session=session
     )
-    return [root, *spans], [-1, *(p + 1 for p in parent)]
 
 
 def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int], list[int]]:
-    children: list[list[int]] = [[] for _ in spans]
-    stack: list[tuple[int, int, int]] = []
-    for i in reversed(sorted(range(len(spans)), key=lambda i: spans[i].start)):  # noqa: C413 - keeps ties in order
-        if parent[i] >= 0:
-            children[parent[i]].append(i)
+    children: dict[int, list[int]] = {}
+    for i, p in enumerate(parent):  # by start, as the spans are
+        if p in children:
+            children[p].append(i)
         else:
-            stack.append((i, 0, 0))
-    ordered: list[Span] = []
-    up: list[int] = []
-    depth: list[int] = []
+            children[p] = [i]
+    order: list[int] = []
+    stack = children[-1]
     while stack:
-        i, above, level = stack.pop()
-        here = len(ordered)
-        ordered.append(spans[i])
-        up.append(above)
-        depth.append(level)
-        stack += [(child, here, level + 1) for child in children[i]]
-    return ordered, up, depth
+        i = stack.pop()
+        order.append(i)
+        if i in children:
+            stack += reversed(children[i])
+    place = [0] * len(spans)
+    for here, i in enumerate(order):
+        place[i] = here
+    up = [place[parent[i]] for i in order]
+    up[0] = 0
+    depth = [0] * len(spans)
+    for here in range(1, len(spans)):
+        depth[here] = depth[up[here]] + 1
+    return [spans[i] for i in order], up, depth
 
 
-def _ends(spans: list[Span], up: list[int], notes: list[str]) -> list[float]:
+def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str]) -> list[float]:
     """Epoch end of each span; an unfinished one ends with the last thing known of it."""
-    ends = [_last_known(span) if span.end is None else span.end for span in spans]
-    unfinished = backwards = 0
-    latest = [span.start for span in spans]  # of the descendants seen so far
-    for i in range(len(spans) - 1, -1, -1):
-        span = spans[i]
-        if span.end is None:
-            unfinished += 1
-            ends[i] = max(ends[i], latest[i])
-        elif span.end < span.start:
-            backwards += 1
-            ends[i] = span.start
-        if not isinstance(span.work, HumanWait):
-            latest[up[i]] = max(latest[up[i]], latest[i], ends[i])
-    if backwards:
+    recorded = [span.end for span in spans]
+    ends = [start if end is None or end < start else end for start, end in zip(starts, recorded, strict=True)]
+    unfinished = recorded.count(None)
+    if backwards := sum(map(ne, ends, recorded)) - unfinished:
         notes.append(f"{_count(backwards, 'span')} ended before the start and was given no length.")
     if unfinished:
         notes.append(f"{_count(unfinished, 'span')} never ended: taken to end with the last thing known of each.")
+        latest = list(starts)  # of the span and the descendants seen so far
+        for i in range(len(spans) - 1, -1, -1):
+            if recorded[i] is None:
+                ends[i] = max(latest[i], _last_known(spans[i]))
+            if type(spans[i].work) is not HumanWait:
+                latest[up[i]] = max(latest[up[i]], latest[i], ends[i])
     return ends
 
 
@@ -188,28 +194,25 @@ def _last_known(span: Span) -> float:
     return max(marks)
 
 
-def _cover(spans: list[Span], starts: list[float], ends: list[float]) -> None:
+def _cover(spans: list[Span], kinds: list[type[Work]], starts: list[float], ends: list[float]) -> None:
     """Stretch the made root over all that is not a person's."""
-    at_work = [i for i in range(1, len(spans)) if not isinstance(spans[i].work, HumanWait)]
+    at_work = [i for i in range(1, len(spans)) if kinds[i] is not HumanWait]
     starts[0] = min((starts[i] for i in at_work), default=starts[0])
     ends[0] = max((ends[i] for i in at_work), default=starts[0])
     spans[0] = structs.replace(spans[0], start=starts[0], end=ends[0])
 
 
-def _to_axis(tree: Tree, waits: list[int]) -> None:
-    at, start, end = tree.at, tree.start, tree.end
+def _to_axis(tree: Tree) -> None:
+    axis, start, end = tree.axis, tree.start, tree.end
+    start[:] = map(axis, start)
+    end[:] = map(axis, end)
     if tree.cuts:
-        start[:] = [at(when) for when in start]
-        end[:] = [at(when) for when in end]
         tree.notes.append(f"{tree.human:.3f} s of waiting for a person are left out of E2E.")
-    else:
-        origin = tree.origin
-        start[:] = [when - origin for when in start]
-        end[:] = [when - origin for when in end]
-    for i in waits:  # a wait before the task, or the part of one that overlapped work, is no row of its own
-        start[i] = min(max(start[i], 0.0), end[0])
-        end[i] = min(max(end[i], start[i]), end[0])
-    start[0] = 0.0
+    if HumanWait in tree.kinds:
+        for i, kind in enumerate(tree.kinds):
+            if kind is HumanWait:  # what lies before or after the task is not on its axis
+                start[i] = min(max(start[i], 0.0), end[0])
+                end[i] = min(max(end[i], start[i]), end[0])
 
 
 def _count(number: int, noun: str) -> str:

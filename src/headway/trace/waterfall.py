@@ -1,19 +1,16 @@
 """The waterfall: one bar per span, with its phases, its share of the critical path and its slack."""
 
-from collections.abc import Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
 
 from headway.core.span import Span
-from headway.trace.contract import Contraction
-from headway.trace.graph import Graph, slacks
-from headway.trace.path import Segment, Tile
-from headway.trace.phases import Piece
-from headway.trace.tree import Tree
+from headway.trace.graph import slacks
+from headway.trace.path import Segment
+from headway.trace.study import Study
 
 
-class Bar(Struct, frozen=True, kw_only=True):
+class Bar(Struct, frozen=True, kw_only=True, gc=False):
     """One row of the waterfall: a span and the pieces it splits into; seconds from the task's start."""
 
     span: Span
@@ -32,29 +29,30 @@ class Bar(Struct, frozen=True, kw_only=True):
     """
 
 
-def bars_of(
-    tree: Tree, held: Contraction, graph: Graph, pieces: Sequence[Sequence[Piece]], walked: Iterable[Tile]
-) -> tuple[Bar, ...]:
+def bars_of(case: Study) -> tuple[Bar, ...]:
     """One bar per span, in the tree's order: parents before children, siblings by start."""
+    tree, held = case.tree, case.held
     on_path = [0.0] * len(tree.spans)
-    for tile in walked:
-        on_path[tile.owner] += tile.end - tile.start
-    slack = slacks(graph, held)
+    for stretch in case.walked:
+        on_path[stretch.owner] += stretch.seconds
+    slack = slacks(case.graph, held)
     least = list(slack)
     for i in range(len(least) - 1, 0, -1):
-        if not held.adrift[i]:
-            above = tree.parent[i]
-            least[above] = min(least[above], least[i])
-    bars: list[Bar] = []
-    rows = zip(tree.spans, tree.depth, tree.start, tree.end, pieces, on_path, slack, least, strict=True)
-    for span, depth, start, end, own, share, spare, inherited in rows:
-        name = span.id
-        spare = inherited if spare == inf else spare  # noqa: PLW2901 - the row's own value
-        bars.append(
+        above = tree.parent[i]
+        if least[i] < least[above] and not held.adrift[i]:
+            least[above] = least[i]
+    rows = zip(tree.spans, tree.depth, tree.start, tree.end, case.own, on_path, slack, least, strict=True)
+    return tuple(
+        [
             Bar(
-                span=span, depth=depth, start=start, end=end,
-                pieces=tuple([Segment(name, phase, a, b) for phase, a, b in own]),
-                on_path=share, slack=0.0 if share else spare,
+                span=span,
+                depth=depth,
+                start=start,
+                end=end,
+                pieces=pieces,
+                on_path=share,
+                slack=0.0 if share else inherited if spare == inf else spare,
             )
-        )  # fmt: skip
-    return tuple(bars)
+            for span, depth, start, end, pieces, share, spare, inherited in rows
+        ]
+    )

@@ -1,0 +1,63 @@
+"""What a call read again although an earlier call of its task had read or written it: what a full cache would save."""
+
+from msgspec import Struct
+
+from headway.core.span import ModelCall
+from headway.trace.contract import EPSILON
+from headway.trace.study import Study
+
+CONTINUES = frozenset({"explicit", "extends", "tool_result"})
+"""Evidence of calls whose messages go on from an earlier call's."""
+
+
+class Reread(Struct, frozen=True):
+    """Tokens of one call."""
+
+    computed: int
+    """Prompt tokens that the engine computed, i.e. did not take from its cache."""
+    fresh: int
+    """Those among them that no earlier call of the task had computed or written."""
+
+
+def rereads(case: Study) -> tuple[dict[int, Reread], int]:
+    """The calls that computed something again, and of how many calls that cannot be told for want of token counts.
+
+    A call goes on from the last call beside it that had ended when it started, had the same model, and whose prompt and
+    answer (without reasoning, which is not sent again) its own prompt is long enough to hold; where the identity says
+    that it was opened otherwise (a sub-agent, a hand-over, a rewritten history), nothing is taken to be read again.
+    """
+    found: dict[int, Reread] = {}
+    untold = 0
+    latest: dict[tuple[int, str], int] = {}
+    tree, held = case.tree, case.held
+    for i in held.calls:
+        call = tree.spans[i].work
+        if held.adrift[i] or not isinstance(call, ModelCall):
+            continue
+        before = latest.get((held.holder[i], call.model))
+        latest[held.holder[i], call.model] = i
+        if before is None or held.hi[before] > held.lo[i] + EPSILON:
+            continue
+        if call.identity is not None and call.identity.evidence not in CONTINUES:
+            continue
+        earlier = tree.spans[before].work
+        known = _kept(earlier) if isinstance(earlier, ModelCall) else None
+        total, computed = call.usage.input_tokens, _computed(call)
+        if known is None or total is None or computed is None:
+            untold += 1
+        elif known <= total and (fresh := max(total - known, 1)) < computed:
+            found[i] = Reread(computed, fresh)
+    return found, untold
+
+
+def _kept(call: ModelCall) -> int | None:
+    """Tokens that the engine has keys and values of once it has answered, and that the next prompt repeats."""
+    read, written = call.usage.input_tokens, call.usage.output_tokens
+    return None if read is None or written is None else read + written - (call.usage.reasoning or 0)
+
+
+def _computed(call: ModelCall) -> int | None:
+    if call.engine is not None:
+        return call.engine.prefill_tokens
+    read, cached = call.usage.input_tokens, call.usage.cache_read
+    return None if read is None or cached is None else read - cached

@@ -1,0 +1,50 @@
+"""All that the analyses share of one task, derived from its spans once."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from headway.core.span import Span, ToolUse
+from headway.trace.contract import Contraction, contract
+from headway.trace.graph import Graph, graph_of
+from headway.trace.loop import Turn, turns_of
+from headway.trace.path import Segment, Stretch, own_segments, stretches
+from headway.trace.tree import Tree, grow
+
+
+class Study(Struct, frozen=True, kw_only=True):
+    """A task's tree, what it waited for, its replayable graph, and its path cut into turns of the loop."""
+
+    tree: Tree
+    held: Contraction
+    graph: Graph
+    own: list[tuple[Segment, ...]]
+    """Every span's own phases."""
+    walked: list[Stretch]
+    """The critical path."""
+    lead_in: list[Stretch]
+    turns: list[Turn]
+    in_tool: list[bool]
+    """Whether a node works inside a tool: a sub-agent's calls."""
+
+    @property
+    def e2e(self) -> float:
+        """Seconds from the task's start to its end."""
+        return self.held.hi[0]
+
+
+def study(spans: Sequence[Span]) -> Study:
+    """Derive it from all spans of one task, in any order and any state."""
+    tree = grow(spans)
+    held = contract(tree)
+    graph = graph_of(held)
+    own = own_segments(tree, held)
+    walked = stretches(tree, graph, held, own)
+    lead_in, turns = turns_of(walked, frozenset(held.calls))
+    in_tool = [False] * len(tree.spans)
+    for i in held.nodes[1:]:
+        above = held.holder[i]
+        in_tool[i] = in_tool[above] or tree.kinds[above] is ToolUse
+    return Study(
+        tree=tree, held=held, graph=graph, own=own, walked=walked, lead_in=lead_in, turns=turns, in_tool=in_tool
+    )
