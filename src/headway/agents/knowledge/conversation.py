@@ -83,10 +83,10 @@ class Conversation:
         extra = {"response_format": response_format} if response_format else {}
         try:
             answer: ChatCompletion = await self._create(max_tokens, **extra)
-        except OpenAIError as error:
+        except (OpenAIError, json.JSONDecodeError) as error:
             raise self._failure(error) from error
-        if not answer.choices:
-            raise self._failure(ValueError("an answer without a choice"))
+        if not getattr(answer, "choices", None):  # the client hands on a web page as a string
+            raise self._failure(ValueError("it answered with something that is no chat completion"))
         choice = answer.choices[0]
         text = choice.message.content or ""
         self._keep(step, text, started, None, answer.usage, choice.finish_reason)
@@ -110,13 +110,13 @@ class Conversation:
             async with stream:
                 async for chunk in stream:
                     usage = chunk.usage or usage
-                    for choice in chunk.choices[:1]:
+                    for choice in (chunk.choices or ())[:1]:
                         finish = choice.finish_reason or finish
                         if choice.delta.content:
                             first = first or time.perf_counter()
                             parts.append(choice.delta.content)
                             on_text(choice.delta.content)
-        except (OpenAIError, HTTPError) as error:
+        except (OpenAIError, HTTPError, json.JSONDecodeError) as error:
             raise self._failure(error) from error
         if finish is None:
             raise self._failure(ValueError("the stream ended before the answer did"))
