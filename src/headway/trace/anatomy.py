@@ -11,7 +11,7 @@ from headway.core.usage import Usage
 from headway.trace.loop import Turn, spent
 from headway.trace.path import Segment, flushed
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
-from headway.trace.prices import PriceOf, price_of
+from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Study, study
 from headway.trace.totals import total
 from headway.trace.tree import Tree
@@ -91,7 +91,7 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     """Plain sentences: what could not be known, what was repaired or assumed, and why."""
 
 
-def dissect(spans: Sequence[Span], *, prices: PriceOf = price_of) -> Anatomy:
+def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
     """Take one task apart; spans in any order and any state.
 
     Args:

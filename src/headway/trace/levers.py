@@ -11,7 +11,7 @@ from headway.trace.change import Change, Share, below, inner, shares_of
 from headway.trace.contract import EPSILON
 from headway.trace.loop import Turn
 from headway.trace.phases import DECODE, HOP, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
-from headway.trace.prices import PriceOf, charge, price_for, price_of
+from headway.trace.prices import PriceOf, charge, price_for
 from headway.trace.reuse import rereads
 from headway.trace.study import Study, study
 
@@ -63,7 +63,7 @@ class Case(Struct, frozen=True, kw_only=True):
         return span, span.work
 
 
-def rank(spans: Sequence[Span], *, prices: PriceOf = price_of) -> tuple[Lever, ...]:
+def rank(spans: Sequence[Span], *, prices: PriceOf = price_for) -> tuple[Lever, ...]:
     """The levers that apply to a task and save time on it, the largest saving first.
 
     Each is predicted alone: savings of two levers do not add up. Dependencies stay as recorded: a span starts when
@@ -141,7 +141,7 @@ def _cached_prefixes(case: Case) -> Iterable[Lever]:
     saved: list[int | None] = []
     for i, tokens in found.items():
         span, call = case.call(i)
-        price = price_for(call, span.start, case.prices)
+        price = case.prices(call, span.start)
         less = None if price is None or price.cache_read is None else price.input - price.cache_read
         saved.append(None if less is None else less * (tokens.computed - tokens.fresh))
     unknown = f" Token counts are unknown for {untold} more calls: they are left as they are." if untold else ""
@@ -208,7 +208,7 @@ def _shorter_output(case: Case) -> Iterable[Lever]:
     written: list[int | None] = []
     charged: list[int | None] = []
     for span, call in map(case.call, case.study.held.calls):
-        price = price_for(call, span.start, case.prices)
+        price = case.prices(call, span.start)
         half = None if call.usage.output_tokens is None else call.usage.output_tokens // 2
         written.append(half)
         charged.append(None if price is None or half is None else half * price.output)

@@ -1,9 +1,10 @@
 """What a model's tokens cost, from the price table that ships with ``genai-prices``; nothing is fetched."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headway.core.money import MicroUsd, Price, cost
 from headway.core.span import ModelCall
@@ -57,12 +58,8 @@ QUARTER = 900
 NEWEST = datetime(9999, 12, 31, 12, tzinfo=UTC)
 
 
-class PriceOf(Protocol):
-    """Where prices come from; `price_of` is the real one."""
-
-    def __call__(self, model: str, provider: str | None, *, input_tokens: int | None, at: float | None) -> Price | None:
-        """The price of one call's tokens; ``None`` when unknown."""
-        ...
+PriceOf = Callable[[ModelCall, float], Price | None]
+"""The price of a call's tokens, given when it started in epoch seconds; `price_for` is the real one."""
 
 
 def price_of(
@@ -89,17 +86,17 @@ def price_of(
     return next((price for above, price in reversed(ladder) if input_tokens > above), None)
 
 
-def charge(call: ModelCall, at: float | None, prices: PriceOf) -> MicroUsd | None:
+def price_for(call: ModelCall, at: float) -> Price | None:
+    """The price of a call's tokens at its time and its prompt's length; ``None`` when unknown."""
+    return price_of(call.model, call.provider, input_tokens=call.usage.input_tokens, at=at)
+
+
+def charge(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd | None:
     """What a call cost: as recorded, else by price and tokens; ``None`` when either is unknown."""
     if call.cost is not None:
         return call.cost
-    price = price_for(call, at, prices)
+    price = prices(call, at)
     return None if price is None else cost(call.usage, price)
-
-
-def price_for(call: ModelCall, at: float | None, prices: PriceOf) -> Price | None:
-    """The price of a call's tokens at its time and length."""
-    return prices(call.model, call.provider, input_tokens=call.usage.input_tokens, at=at)
 
 
 @lru_cache(maxsize=4096)

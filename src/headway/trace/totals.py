@@ -8,7 +8,7 @@ from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse, Work
 from headway.core.usage import Usage
 from headway.trace.phases import is_derived
-from headway.trace.prices import PriceOf, charge, price_for
+from headway.trace.prices import PriceOf, charge
 from headway.trace.tree import Tree
 
 
@@ -49,7 +49,7 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
         usage=usage,
         cost=cost,
         failures=_failures(tree, calls),
-        retries=None if hidden else sum(attempts) - len(attempts),
+        retries=None if hidden else sum(max(sent - 1, 0) for sent in attempts),
         notes=notes,
     )
 
@@ -94,7 +94,7 @@ def _cost(calls: Sequence[tuple[ModelCall, float]], prices: PriceOf, notes: list
         cost = charge(call, start, prices)
         if cost is not None:
             charged += cost
-        elif price_for(call, start, prices) is None:
+        elif prices(call, start) is None:
             unpriced[call.model] = None
         else:
             uncounted += 1
