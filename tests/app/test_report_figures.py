@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.app.report import figures
@@ -25,6 +25,7 @@ def test_a_total_that_the_values_do_not_reach_is_still_reached() -> None:
         figures.apportion([0.0, 0.0], 1)
 
 
+@settings(deadline=None)
 @given(values=st.lists(SECONDS, max_size=30))
 def test_rounded_parts_sum_to_the_rounded_whole(values: list[float]) -> None:
     total = round(sum(values))

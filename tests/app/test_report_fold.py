@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.app.report.fold import Fold, fold, raster
@@ -74,6 +74,7 @@ def spans_of(rows: tuple[Bar | Fold, ...]) -> Iterator[int]:
         yield row.spans if isinstance(row, Fold) else 1
 
 
+@settings(deadline=None, max_examples=50)
 @given(bars=trees(), limit=st.integers(1, 40))
 def test_folding_is_bounded_and_loses_no_span(bars: list[Bar], limit: int) -> None:
     rows = fold(bars, limit)
@@ -104,6 +105,7 @@ def test_a_task_of_no_length_has_no_cells() -> None:
     assert raster((segment(TOOL, 0.0, 0.0),), 10, 0.0) == {}
 
 
+@settings(deadline=None)
 @given(
     marks=st.lists(st.floats(0.0, 100.0), min_size=2, max_size=20).map(sorted),
     columns=st.integers(1, 80),

@@ -1,7 +1,10 @@
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from headway.app.report.formula import formula
-from headway.core.task import SpanId
+from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
+from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, Iteration, dissect
 from headway.trace.path import Phase
@@ -96,3 +99,40 @@ def test_a_task_of_no_length_has_a_formula(anatomy: Anatomy) -> None:
     assert (table.e2e, table.rows, table.phases) == (0, (), {})
     assert table.used == ("hop",)
     assert formula(replace(anatomy, iterations=(), phases={}, lead_in=0.0, e2e=0.0), 5).e2e == 0
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> tuple[Span, ...]:
+    """Spans of any kind in any order, some inside others, some overlapping, with whatever marks."""
+    ticks = st.integers(0, 4000).map(lambda tick: tick / 7)
+    spans: list[Span] = []
+    for number in range(draw(st.integers(1, 10))):
+        start = draw(ticks)
+        length, first = draw(ticks), draw(ticks)
+        calls = ModelCall(model="m", sent=start, first_token=start + min(first, length), last_token=start + length)
+        kinds: list[Work] = [calls, ModelCall(model="m"), ToolUse(name="t"), Retrieval(), Step(), HumanWait()]
+        parent = draw(st.none() | st.integers(0, number - 1)) if number else None
+        spans.append(
+            Span(
+                task=TaskId("t"),
+                id=SpanId(str(number)),
+                parent=None if parent is None else SpanId(str(parent)),
+                name="n",
+                start=start,
+                end=start + length,
+                work=draw(st.sampled_from(kinds)),
+            )
+        )
+    return tuple(spans)
+
+
+@settings(deadline=None)
+@given(spans=recorded(), limit=st.integers(2, 12))
+def test_whatever_was_recorded_the_printed_terms_sum_to_e2e(spans: tuple[Span, ...], limit: int) -> None:
+    anatomy = dissect(spans)
+    table = formula(anatomy, limit)
+    assert abs(table.e2e - anatomy.e2e * 10**table.decimals) <= 0.5 + 1e-6
+    assert sum(table.totals.values()) == sum(table.phases.values()) == sum(row.total for row in table.rows) == table.e2e
+    assert all(sum(row.terms[column] for row in table.rows) == total for column, total in table.totals.items())
+    if table.e2e:
+        assert sum(table.phase_shares.values()) == sum(table.shares.values()) == 1000

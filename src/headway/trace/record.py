@@ -14,6 +14,8 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 1024
 """Spans per transaction: a lock held for about 10 ms, and what a crash can lose of what was being written."""
+_GRACE = 5.0
+"""Seconds that the attempt being made when `Recorder.close` gives up may still take; a store's own patience."""
 
 
 class SpanSink(Protocol):
@@ -101,7 +103,7 @@ class Recorder:
         self._capacity = 0
         self._give_up_at = time.monotonic() + timeout
         self._wake.set()
-        self._thread.join(timeout + self._interval)
+        self._thread.join(timeout + _GRACE)
         if self.dropped:
             _log.warning("%d of %d spans were dropped", self.dropped, self.dropped + self.recorded)
 

@@ -312,7 +312,7 @@ def _create_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
-def _listed(tasks: Sequence[TaskId]) -> str:
+def _listed(tasks: Sequence[str]) -> str:
     return ", ".join(map(repr, tasks))  # an id may come from a caller: nothing in it may steer a terminal
 
 

@@ -25,18 +25,21 @@ class Fold(Struct, frozen=True, kw_only=True):
     end: float
     on_path: float
     """Their seconds on the critical path, together."""
+    pieces: tuple[Segment, ...] = ()
+    """All of theirs, in the rows' order; they may overlap."""
 
 
 def fold(bars: Sequence[Bar], limit: int) -> tuple[Bar | Fold, ...]:
     """At most ``limit`` bars in their order, and a `Fold` for each run of others: never more than 2 x limit + 1 rows.
 
-    Kept are the bars with most of the critical path, then the longest, each with its ancestors while there is room.
+    Kept are the bars with most of the critical path, then the longest, each with its ancestors while there is room; of
+    equals, some from everywhere.
     """
     if len(bars) <= limit:
         return tuple(bars)
     parents = _parents(bars)
     kept: set[int] = set()
-    for i in sorted(range(len(bars)), key=lambda i: (-bars[i].on_path, bars[i].start - bars[i].end, i)):
+    for i in sorted(range(len(bars)), key=lambda i: (-bars[i].on_path, bars[i].start - bars[i].end, scattered(i))):
         branch: list[int] = []
         at: int | None = i
         while at is not None and at not in kept and len(branch) < limit:
@@ -57,6 +60,11 @@ def fold(bars: Sequence[Bar], limit: int) -> tuple[Bar | Fold, ...]:
         else:
             hidden.append(bar)
     return (*rows, _folded(hidden)) if hidden else tuple(rows)
+
+
+def scattered(i: int) -> int:
+    """A rank for ``i`` that makes the first few of any run of numbers lie all over it: its bits, reversed."""
+    return int(f"{i:032b}"[::-1], 2)
 
 
 def raster(pieces: Iterable[Segment], columns: int, e2e: float) -> dict[int, Phase]:
@@ -105,4 +113,5 @@ def _folded(hidden: Sequence[Bar]) -> Fold:
         start=min(bar.start for bar in hidden),
         end=max(bar.end for bar in hidden),
         on_path=sum(bar.on_path for bar in hidden),
+        pieces=tuple(piece for bar in hidden for piece in bar.pieces),
     )

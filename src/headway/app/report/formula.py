@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from headway.app.report.figures import apportion, decimals_for
+from headway.app.report.fold import scattered
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, Iteration
 from headway.trace.path import Phase
@@ -144,10 +145,10 @@ def _phases(anatomy: Anatomy, totals: dict[str, int]) -> dict[Phase, int]:
 
 
 def _shortened(rows: Sequence[Row], limit: int) -> list[Row]:
-    """Keep the largest; each run of others between them becomes one row of their sums."""
+    """Keep the largest, of equals some from everywhere; each run of others becomes one row of their sums."""
     if len(rows) <= limit:
         return list(rows)
-    kept = set(sorted(range(len(rows)), key=lambda i: (-rows[i].total, i))[: limit // 2])
+    kept = set(sorted(range(len(rows)), key=lambda i: (-rows[i].total, scattered(i)))[: limit // 2])
     shown: list[Row] = []
     run: list[Row] = []
     for i, row in enumerate(rows):

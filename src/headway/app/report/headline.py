@@ -18,7 +18,7 @@ def _whole(anatomy: Anatomy, decimals: int) -> str:
     e2e = f"{seconds(anatomy.e2e, decimals)} end to end"
     if anatomy.e2e > 0 and anatomy.phases:
         phase = max(anatomy.phases, key=lambda phase: anatomy.phases[phase])
-        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {SIGNS[phase].label}"
+        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {SIGNS[phase].noun}"
     if not anatomy.n:
         return f"{e2e}, with no model call on the critical path"
     over = f"over {plural(anatomy.n, 'model call')}" + (" one after another" if anatomy.n > 1 else "")

@@ -17,14 +17,14 @@ from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, everything, of_span
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
-from headway.core.task import TaskId
+from headway.core.task import SpanId, TaskId
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
 from headway.trace.path import Phase, Segment
 from headway.trace.waterfall import Bar
 
-_ROWS = 300
-"""Spans shown before the others are folded away; with `_PIECES` it bounds the file at about a megabyte."""
+_ROWS = 150
+"""Spans shown before the others are folded away; with `_PIECES` it bounds the file at about half a megabyte."""
 _TERMS = 60
 _PIECES = 48
 """Pieces of one bar that are drawn exactly; a bar of more is drawn on a grid of `_GRID` cells."""
@@ -171,18 +171,19 @@ def _facts(bar: Bar, decimals: int) -> tuple[tuple[str, str], ...]:
 
 
 def _pieces(row: Bar | Fold, e2e: float, decimals: int) -> Iterable[Piece]:
-    if isinstance(row, Fold):
-        return
-    segments: Sequence[Segment] = row.pieces
-    if len(segments) > _PIECES:
-        cells, width = raster(segments, _GRID, e2e), e2e / _GRID
-        segments = [Segment(row.span.id, cells[c], c * width, (c + 1) * width) for c in sorted(cells)]
-        segments = _joined(segments)
-    for piece in segments:
+    exact = isinstance(row, Bar) and len(row.pieces) <= _PIECES
+    for piece in row.pieces if exact else _on_grid(row.pieces, e2e):
         x, width = _clip(piece.start * 100 / e2e, piece.end * 100 / e2e) if e2e > 0 else (0.0, 0.0)
         sign = SIGNS[piece.phase]
-        title = f"{sign.label} {figures.seconds(piece.end - piece.start, decimals)}: {sign.measured}"
+        length = figures.seconds(piece.end - piece.start, decimals) if exact else "mostly"
+        title = f"{sign.label} {length}: {sign.measured}"
         yield Piece(phase=piece.phase, x=x, width=max(width, 0.12), title=title)
+
+
+def _on_grid(pieces: Sequence[Segment], e2e: float) -> list[Segment]:
+    cells, width = raster(pieces, _GRID, e2e), e2e / _GRID
+    segments = [Segment(SpanId(""), cells[c], c * width, (c + 1) * width) for c in sorted(cells)]
+    return _joined(segments) if segments else []
 
 
 def _joined(segments: Sequence[Segment]) -> list[Segment]:

@@ -9,6 +9,8 @@ class Sign(Struct, frozen=True, kw_only=True):
     """One phase as a reader sees it."""
 
     label: str
+    noun: str
+    """As in "73 % of it decode"."""
     glyph: str
     letter: str
     """In place of the glyph where only ASCII can be printed."""
@@ -21,6 +23,7 @@ class Sign(Struct, frozen=True, kw_only=True):
 SIGNS: dict[Phase, Sign] = {
     Phase.HOP: Sign(
         label="hop",
+        noun="hops",
         glyph="─",
         letter="-",
         style="bright_black",
@@ -30,6 +33,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.QUEUE: Sign(
         label="queue",
+        noun="queueing",
         glyph="░",
         letter="q",
         style="yellow",
@@ -39,6 +43,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.PREFILL: Sign(
         label="prefill",
+        noun="prefill",
         glyph="▒",
         letter="p",
         style="cyan",
@@ -47,6 +52,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.DECODE: Sign(
         label="decode",
+        noun="decode",
         glyph="█",
         letter="d",
         style="blue",
@@ -55,6 +61,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.MODEL: Sign(
         label="model, unsplit",
+        noun="model time that cannot be split",
         glyph="▓",
         letter="m",
         style="magenta",
@@ -63,6 +70,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.TOOL: Sign(
         label="tool",
+        noun="tools",
         glyph="▚",
         letter="t",
         style="green",
@@ -72,6 +80,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.RETRIEVAL: Sign(
         label="retrieval",
+        noun="retrieval",
         glyph="▞",
         letter="r",
         style="bright_green",
@@ -80,6 +89,7 @@ SIGNS: dict[Phase, Sign] = {
     ),
     Phase.HUMAN: Sign(
         label="human",
+        noun="waiting for a person",
         glyph="·",
         letter="h",
         style="bright_black",

@@ -13,7 +13,7 @@ from headway.app.report.legend import SIGNS
 from headway.trace.anatomy import Anatomy
 from headway.trace.waterfall import Bar
 
-ROWS = 36
+ROWS = 24
 """Spans shown before the others are folded away."""
 _DEEPEST = 8
 """Indentation, in levels, beyond which a tree is drawn no deeper."""
@@ -49,7 +49,7 @@ class Waterfall:
             off = "dim" if row.on_path <= 0 else ""
             bar = Text.assemble(" ", self._drawn(row, columns, ascii_only=options.ascii_only), " ")
             mark = Text("●" if row.on_path > 0 else "○", style=off or "bold")
-            table.add_row(mark, _name(row), bar, *(Text(value, off) for value in time[: len(header)]))
+            table.add_row(mark, _name(row, name), bar, *(Text(value, off) for value in time[: len(header)]))
         yield table
         yield self._legend(options.max_width, ascii_only=options.ascii_only)
         yield from self._failures()
@@ -73,8 +73,7 @@ class Waterfall:
 
     def _drawn(self, row: Bar | Fold, columns: int, *, ascii_only: bool) -> Text:
         drawn = Text()
-        pieces = row.pieces if isinstance(row, Bar) else ()
-        cells = raster(pieces, columns, self._anatomy.e2e)
+        cells = raster(row.pieces, columns, self._anatomy.e2e)
         scale = columns / self._anatomy.e2e if self._anatomy.e2e > 0 else 0.0
         first = min(floor(row.start * scale), columns - 1)
         last = max(first, min(ceil(row.end * scale), columns) - 1)
@@ -90,7 +89,7 @@ class Waterfall:
         return drawn
 
     def _legend(self, width: int, *, ascii_only: bool) -> Text:
-        seen = {piece.phase for row in self._rows if isinstance(row, Bar) for piece in row.pieces}
+        seen = {piece.phase for row in self._rows for piece in row.pieces}
         seen |= self._anatomy.phases.keys()
         items = [
             (sign.letter if ascii_only else sign.glyph * 2, sign.style, sign.label)
@@ -112,13 +111,18 @@ class Waterfall:
             yield Text(f"✗ failed: {listed}" + (" …" if len(kinds) > 5 else ""), style="red")  # noqa: PLR2004 - as above
 
 
-def _name(row: Bar | Fold) -> Text:
+def _name(row: Bar | Fold, width: int) -> Text:
     indent = "  " * min(row.depth, _DEEPEST)
     if isinstance(row, Bar):
         failed = row.span.error is not None
         name = ("✗ " if failed else "") + label(row.span)
         return Text(indent + name, "red" if failed else "" if row.on_path > 0 else "dim")
-    inside = [plural(number, noun) for number, noun in ((row.calls, "call"), (row.tools, "tool")) if number]
+    parts = [plural(number, noun) for number, noun in ((row.calls, "call"), (row.tools, "tool")) if number]
     if row.failures:
-        inside.append(f"{row.failures:,} ✗")
-    return Text(f"{indent}⋯ {plural(row.spans, 'span')}" + (f": {', '.join(inside)}" if inside else ""), "dim italic")
+        parts.insert(0, f"{row.failures:,} ✗")
+    text = f"{indent}⋯ {plural(row.spans, 'span')}"
+    for mark, part in zip((":", *"," * len(parts)), parts, strict=False):
+        if len(text) + len(part) + 2 > width:
+            break
+        text += f"{mark} {part}"
+    return Text(text, "dim italic")
