@@ -80,6 +80,11 @@ class Gateway:
         """Clients connected now."""
         return len(self._front.connections)
 
+    @property
+    def buffered_bytes(self) -> int:
+        """What is written to clients and not yet taken by them."""
+        return sum(connection.buffered_bytes for connection in self._front.connections)
+
     # --- life
 
     async def start(self, host: str, port: int) -> tuple[str, int]:

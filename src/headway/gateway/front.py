@@ -14,6 +14,11 @@ from headway.gateway.responses import JSON, Failure, Headers
 class Client(Expiring, Protocol):
     """A client's connection, as those see it who answer on it."""
 
+    @property
+    def buffered_bytes(self) -> int:
+        """What was sent and not yet taken by the client's side."""
+        ...
+
     def watch(self, watcher: "Answering") -> None:
         """Tell ``watcher`` how the client fares, until its answer has ended."""
         ...

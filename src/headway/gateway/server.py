@@ -80,6 +80,11 @@ class ClientConnection(asyncio.Protocol):
         self._body: list[bytes] = []
         self._body_bytes = 0
 
+    @property
+    def buffered_bytes(self) -> int:
+        """What was sent and not yet taken by the client's side."""
+        return self._transport.get_write_buffer_size()
+
     # --- what the event loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
