@@ -4,8 +4,8 @@ import asyncio
 import logging
 import secrets
 import signal
-from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from headway.trace.store import Store
 
 DRAIN_SECONDS: Final = 30.0
 """What calls under way may take to end after the first signal."""
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _LOG = logging.getLogger(__name__)
 
 
@@ -83,10 +84,8 @@ async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
         HeadwayError: something could not be started.
     """
     drain, at_once = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _asked_to_stop, drain, at_once)
     async with AsyncExitStack() as stack:
+        stack.enter_context(_signals(drain, at_once))
         running = _Running(service, stack)
         await _unless(drain, running.start(announce))
         await drain.wait()
@@ -98,8 +97,21 @@ async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
     _LOG.info("stopped")
 
 
-def _asked_to_stop(drain: asyncio.Event, at_once: asyncio.Event) -> None:
-    (at_once if drain.is_set() else drain).set()
+@contextmanager
+def _signals(first: asyncio.Event, second: asyncio.Event) -> Generator[None]:
+    """Within, SIGTERM and SIGINT do no more than set an event: the first signal ``first``, all others ``second``."""
+    loop = asyncio.get_running_loop()
+
+    def arrived() -> None:
+        (second if first.is_set() else first).set()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, arrived)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
 
 
 async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:

@@ -21,13 +21,12 @@ from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.span import ModelCall, Receipt, Span
 from headway.core.task import TaskId
 from headway.gateway.fleet import LiveFleet
-from headway.trace import levers
 from headway.trace.anatomy import Anatomy, dissect
-from headway.trace.levers import Lever
+from headway.trace.levers import Lever, rank
 from headway.trace.store import Store
 from headway.wire.openai import error_body
 
-LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 """Hosts that a browser may name; any other is a page of somebody else's that had its name point here."""
 TASKS: Final = 50
 MAX_TASKS: Final = 1000
@@ -126,7 +125,7 @@ class _Pages:
     def _account(self, request: Request) -> tuple[Anatomy, tuple[Lever, ...]]:
         store = self._recorded()
         spans = store.spans(store.resolve(request.path_params["task"]))
-        return dissect(spans), levers.rank(spans)
+        return dissect(spans), rank(spans)
 
     def _routed(self) -> Sequence[Routed]:
         if self._store is None:

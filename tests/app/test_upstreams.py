@@ -1,0 +1,52 @@
+"""What ``--upstream`` means, and what is said when it means nothing."""
+
+import pytest
+
+from headway.app.cli.upstreams import read_upstreams
+from headway.core.errors import BadInputError
+from headway.core.fleet import Replica, ReplicaId
+
+
+def test_a_bare_server_gets_the_usual_path() -> None:
+    (replica,) = read_upstreams(["http://127.0.0.1:8000/"], {})
+    assert replica == Replica(id=ReplicaId("127.0.0.1:8000"), url="http://127.0.0.1:8000/v1")
+
+
+def test_everything_there_is_to_say() -> None:
+    value = "https://api.example.com/openai/v1/, model=small,model=large,key-env=MY_KEY,id=cloud"
+    (replica,) = read_upstreams([value], {"MY_KEY": "sk-1"})
+    assert replica.id == "cloud"
+    assert replica.url == "https://api.example.com/openai/v1"
+    assert replica.models == ("small", "large")
+    assert replica.api_key == "sk-1"
+    assert "sk-1" not in repr(replica)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("ftp://x", "no base URL"),
+        ("127.0.0.1:8000", "no base URL"),
+        ("", "no base URL"),
+        ("http://", "no base URL"),
+        ("http://x/v1?key=1", "no base URL"),
+        ("http://x:0/v1", "no base URL"),
+        ("http://x:70000/v1", "no URL"),
+        ("http://[::1/v1", "no URL"),
+        ("http://me:secret@x/v1", "credentials do not belong"),
+        ("http://x,model=", "cannot read 'model='"),
+        ("http://x,colour=red", "cannot read 'colour=red'"),
+        ("http://x,key-env=NOT_SET", "NOT_SET is not set"),
+    ],
+)
+def test_what_cannot_be_read_is_named(value: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words) as caught:
+        read_upstreams([value], {})
+    assert caught.value.fix
+    assert "secret" not in str(caught.value)
+
+
+def test_two_upstreams_need_two_names() -> None:
+    with pytest.raises(BadInputError, match="id=NAME"):
+        read_upstreams(["http://x/v1", "http://x/v2"], {})
+    assert len(read_upstreams(["http://x/v1", "http://x/v2,id=second"], {})) == 2
