@@ -32,6 +32,8 @@ TASKS: Final = 50
 MAX_TASKS: Final = 1000
 _RECEIPT_TASKS: Final = 5
 _RECEIPTS: Final = 12
+_RECEIPT_SPANS: Final = 500
+"""A task of more spans is passed over: the page refreshes every few seconds, beside the data path."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):
@@ -130,7 +132,8 @@ class _Pages:
     def _routed(self) -> Sequence[Routed]:
         if self._store is None:
             return ()
-        spans = [span for row in self._store.tasks(_RECEIPT_TASKS) for span in self._store.spans(row.task)]
+        rows = [row for row in self._store.tasks(_RECEIPT_TASKS) if row.spans <= _RECEIPT_SPANS]
+        spans = [span for row in rows for span in self._store.spans(row.task)]
         routed = [one for span in spans if (one := _receipt_of(span)) is not None]
         return sorted(routed, key=lambda one: -one.at)[:_RECEIPTS]
 
