@@ -21,6 +21,8 @@ SAMPLING: Final = {"temperature": 0.0, "frequency_penalty": 0.5}
 """The likeliest answer each time, with a push against repeating itself, which is what small models fall into."""
 
 REFUSALS: Final = frozenset({400, 422})
+NONSENSE: Final = (json.JSONDecodeError, UnicodeDecodeError)
+"""What the client lets through when an endpoint answers with something else than JSON."""
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -83,7 +85,7 @@ class Conversation:
         extra = {"response_format": response_format} if response_format else {}
         try:
             answer: ChatCompletion = await self._create(max_tokens, **extra)
-        except (OpenAIError, json.JSONDecodeError) as error:
+        except (OpenAIError, *NONSENSE) as error:
             raise self._failure(error) from error
         if not getattr(answer, "choices", None):  # the client hands on a web page as a string
             raise self._failure(ValueError("it answered with something that is no chat completion"))
@@ -116,7 +118,7 @@ class Conversation:
                             first = first or time.perf_counter()
                             parts.append(choice.delta.content)
                             on_text(choice.delta.content)
-        except (OpenAIError, HTTPError, json.JSONDecodeError) as error:
+        except (OpenAIError, HTTPError, *NONSENSE) as error:
             raise self._failure(error) from error
         if finish is None:
             raise self._failure(ValueError("the stream ended before the answer did"))

@@ -4,7 +4,9 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
+from headway.app.cli import ask, demo, explain, models, serve, tasks
 from headway.core.errors import HeadwayError
 
 app = typer.Typer(
@@ -14,6 +16,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+ask.register(app)
+demo.register(app)
+models.register(app)
+serve.register(app)
+explain.register(app)
+tasks.register(app)
 
 
 def main() -> None:
@@ -21,9 +29,10 @@ def main() -> None:
     try:
         app()
     except HeadwayError as error:
-        Console(stderr=True).print(f"[bold red]headway:[/] {error.what}", highlight=False)
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(f"[bold red]headway:[/] {escape(error.what)}")
         if error.fix:
-            Console(stderr=True).print(f"  {error.fix}", highlight=False)
+            console.print(f"  {escape(error.fix)}")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

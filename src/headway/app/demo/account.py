@@ -1,0 +1,104 @@
+"""What Headway recorded of one question, and whether its numbers add up."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from rich.text import Text
+
+from headway.agents.knowledge.agent import KnowledgeAnswer
+from headway.app.demo.counters import Counters, Verdict, judge
+from headway.core.errors import NotFoundError
+from headway.core.task import TaskId
+from headway.core.usage import Usage
+from headway.trace.anatomy import Anatomy, dissect
+from headway.trace.levers import Lever, rank
+from headway.trace.store import Store, TaskRow
+
+PATIENCE: Final = 5.0
+"""Seconds for the last span to reach the store; it is written within a tenth of one."""
+GLANCE: Final = 0.05
+ROUNDING: Final = 1e-6
+"""Seconds by which sums of floats may be off."""
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """An answer and the anatomy of its task."""
+
+    answer: KnowledgeAnswer
+    anatomy: Anatomy
+    levers: tuple[Lever, ...]
+    tasks: int
+    """Tasks that Headway took the question's calls for; anything but 1 is a wrong identification."""
+
+
+def known_tasks(store: Store) -> frozenset[TaskId]:
+    """Tasks that are there already."""
+    return frozenset(row.task for row in store.tasks(limit=1000))
+
+
+async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswer) -> Account:
+    """The account of the task that was recorded since ``known``.
+
+    Raises:
+        NotFoundError: its calls did not appear in the store in time.
+    """
+    rows = await _rows(store, known, len(answer.calls))
+    spans = store.spans(max(rows, key=lambda row: row.calls).task)
+    return Account(answer=answer, anatomy=dissect(spans), levers=rank(spans), tasks=len(rows))
+
+
+async def _rows(store: Store, known: frozenset[TaskId], calls: int) -> list[TaskRow]:
+    rows: list[TaskRow] = []
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while sum(row.calls for row in rows) < calls:
+                await asyncio.sleep(GLANCE)  # the store belongs to another process, which cannot tell us
+                rows = [row for row in store.tasks(limit=100) if row.task not in known]
+    except TimeoutError as error:
+        raise NotFoundError(
+            f"The agent made {calls} calls, but {sum(row.calls for row in rows)} are recorded in {store.path}.",
+            fix="The gateway's log says whether spans were dropped.",
+        ) from error
+    return rows
+
+
+def checks(
+    accounts: Sequence[Account],
+    before: Mapping[str, Counters | None],
+    after: Mapping[str, Counters | None],
+    gone: Sequence[str],
+) -> tuple[Verdict, ...]:
+    """Do terms sum to E2E, does each question show as one task, and do report, client and engines count the same?"""
+    report = _sum([one.anatomy.usage for one in accounts])
+    client = _sum([one.answer.usage for one in accounts])
+    engines = judge(before, after, gone, report)
+    prefix = {True: "engine counters agree: ", False: "engine counters differ: ", None: "engine counters unknown: "}
+    off = max(abs(sum(one.anatomy.phases.values()) - one.anatomy.e2e) for one in accounts)
+    split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks != 1]
+    return (
+        Verdict(agree=off <= ROUNDING, words=f"the critical path's terms sum to E2E, to within {ROUNDING:g} s"),
+        Verdict(agree=not split, words="; ".join(split) or "each question was recognised as one task, without headers"),
+        Verdict(agree=client == report, words="report and client count the same tokens"),
+        Verdict(agree=engines.agree, words=prefix[engines.agree] + engines.words),
+    )
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    def total(field: Callable[[Usage], int | None]) -> int | None:
+        counts = [field(usage) for usage in usages]
+        known = [value for value in counts if value is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    return Usage(
+        input_tokens=total(lambda usage: usage.input_tokens),
+        output_tokens=total(lambda usage: usage.output_tokens),
+        cache_read=total(lambda usage: usage.cache_read),
+    )
+
+
+def verdict_line(verdict: Verdict) -> Text:
+    """A verdict as one line."""
+    sign, style = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("?", "yellow")}[verdict.agree]
+    return Text.assemble(("  " + sign + " ", style), verdict.words)
