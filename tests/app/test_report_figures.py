@@ -51,7 +51,7 @@ def test_figures_read_as_people_write_them() -> None:
 def test_money_never_rounds_to_nothing() -> None:
     amounts = (0, 1, 412, 10_000, 123_456, 1_000_000, 1_234_567_890)
     assert [figures.money(MicroUsd(amount)) for amount in amounts] == [
-        "$0.000000",
+        "$0",
         "$0.000001",
         "$0.000412",
         "$0.0100",
@@ -77,9 +77,10 @@ def test_an_id_is_shortened_as_far_as_it_stays_unique() -> None:
     assert figures.short_id(TaskId("nightly-build-2026"), []) == "nightly-build-2026"
 
 
-def test_a_tool_is_called_by_its_name() -> None:
+def test_rows_are_called_by_what_matters() -> None:
     tool = Span(
         task=A, id=SpanId("1"), parent=None, name="execute_tool find", start=0.0, end=None, work=ToolUse(name="find\n")
     )
     step = Span(task=A, id=SpanId("2"), parent=None, name="invoke_agent x", start=0.0, end=None, work=Step())
-    assert (figures.label(tool), figures.label(step)) == ("tool find\ufffd", "invoke_agent x")
+    root = Span(task=A, id=SpanId("3"), parent=None, name=f"task {A}", start=0.0, end=None, work=Step())
+    assert [figures.label(span) for span in (tool, step, root)] == ["tool find\ufffd", "invoke_agent x", "task"]

@@ -32,7 +32,11 @@ def explain(
 ) -> None:
     """Explain one task: waterfall, formula, critical path, tokens and money, and what would make it faster.
 
-    [bold]Examples:[/]  headway explain --last     headway explain 3f2a9c1e --html report.html
+    [bold]Examples[/]
+
+    headway explain --last
+
+    headway explain 3f2a9c1e --html report.html
     """
     from headway.app.report.document import task_json
     from headway.core.config import default_store

@@ -74,6 +74,8 @@ def money(value: MicroUsd | None) -> str:
     """US dollars; exact below a cent, so that nothing but 0 reads as 0."""
     if value is None:
         return UNKNOWN
+    if not value:
+        return "$0"
     dollars = value / 1_000_000
     return f"${dollars:,.2f}" if value >= 1_000_000 else f"${dollars:.4f}" if value >= 10_000 else f"${dollars:.6f}"  # noqa: PLR2004 - a dollar, a cent
 
@@ -101,8 +103,10 @@ def printable(text: str) -> str:
 
 
 def label(span: Span) -> str:
-    """What a row of the waterfall is called: the span's name, with a tool's shortened to what matters."""
-    return printable(f"tool {span.work.name}" if isinstance(span.work, ToolUse) else span.name)
+    """What a row of the waterfall is called: the span's name, but a tool's and the task's shortened to what matters."""
+    if isinstance(span.work, ToolUse):
+        return printable(f"tool {span.work.name}")
+    return "task" if span.name == f"task {span.task}" else printable(span.name)
 
 
 def short_id(task: TaskId, others: Sequence[TaskId]) -> str:
