@@ -6,10 +6,10 @@ slower one knows chains of per-message digests WITHOUT the assistant's messages,
 moved cache marks, and answers that the client dropped or altered; what the assistant said is compared apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from xxhash import xxh3_128, xxh3_128_digest
 
 from headway.policy.messages import Message, Utterance, decode, link, link_answer, spoken, text
@@ -42,13 +42,13 @@ class History(Struct, kw_only=True, gc=False):
     specific: int = 0
     system: bytes = b""
     """Digest of the system messages; empty if the fast path did not need to read them."""
-    same: list[Turn] = field(default_factory=list[Turn])
-    """Turns with this very history."""
-    known: list[Turn] = field(default_factory=list[Turn])
-    """Turns whose history is the longest that this one extends."""
+    same: Sequence[Turn] = ()
+    """Turns with this very history, oldest first."""
+    known: Sequence[Turn] = ()
+    """Turns whose history is the longest that this one extends, oldest first."""
     reply: Reply | None = None
     """What the history says was answered to ``known``; ``None`` if the client left that out."""
-    news: list[Message] = field(default_factory=list[Message])
+    news: Sequence[Message] = ()
     """The messages after ``known``, the reply included; all of them if nothing is known."""
 
 
@@ -117,23 +117,21 @@ class Chains:
 
     def _fast(self, messages: bytes, end: int) -> History | None:
         """Hash the prefix that ends where a known request is exactly as long; the latest such end first."""
-        view, tries = memoryview(messages), TRIES
-        for cut in _cuts(messages, end):
-            if cut not in self._lengths:
-                continue
-            stream = xxh3_128(view[:cut])
-            known = self._raw.get((cut, stream.digest()))
-            if known and cut == end:
-                return _repeated(known, (end, stream.digest()))
-            if known:
-                news = decode(b"[" + messages[cut + 1 :])
-                if news is None or known[-1].chain is None:
-                    return None
-                stream.update(view[cut:end])
-                return _extended(known, (end, stream.digest()), news)
-            tries -= 1
-            if not tries:
-                break
+        view, gap, tries, cut = memoryview(messages), _gap(messages), TRIES, end
+        while cut >= 0 and tries:
+            if cut in self._lengths:
+                tries -= 1
+                stream = xxh3_128(view[:cut])
+                known = self._raw.get((cut, stream.digest()))
+                if known and cut == end:
+                    return _repeated(known)
+                if known:
+                    news = decode(b"[" + messages[cut + 1 :])
+                    if news is None or known[-1].chain is None:
+                        return None
+                    stream.update(view[cut:end])
+                    return _extended(known, (end, stream.digest()), news)
+            cut = messages.rfind(gap, 0, cut - 1) + 1 or -1
         return None
 
     def _slow(self, messages: bytes, end: int) -> History:
@@ -161,35 +159,43 @@ class Chains:
         return history
 
 
-def _cuts(messages: bytes, end: int) -> Iterator[int]:
-    """Where the history may have ended before: at its end, then after each ``}`` that a new object follows.
+def _gap(messages: bytes) -> bytes:
+    """What stands between two messages, in the client's way to write JSON.
 
-    Unescaped quotes do not occur inside JSON strings, so no text can fake a cut; cuts inside a message are
+    Unescaped quotes do not occur inside JSON strings, so no text can fake it; where it stands inside a message it is
     harmless, for no earlier request ends there.
     """
-    yield end
     colon = messages.find(b'":')
-    gap = b'}, {"' if messages[colon + 2 : colon + 3] == b" " else b'},{"'
-    cut = end
-    while (cut := messages.rfind(gap, 0, cut)) >= 0:
-        yield cut + 1
+    return b'}, {"' if messages[colon + 2 : colon + 3] == b" " else b'},{"'
 
 
-def _repeated(same: list[Turn], raw: tuple[int, bytes]) -> History | None:
+def _repeated(same: list[Turn]) -> History | None:
     """The history of ``same`` once more; ``None`` where it must be read, as others may be at this point too."""
     if any(turn.descends for turn in same):
         return None
     before = same[-1]
-    history = History(raw=raw, chain=before.chain, said=before.said, root=before.root, specific=before.specific)
-    history.same = same
-    return history
+    return History(
+        raw=before.raw,
+        chain=before.chain,
+        said=before.said,
+        root=before.root,
+        specific=before.specific,
+        same=same,
+    )
 
 
 def _extended(known: list[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
     """The history of ``known`` with ``news`` after it."""
     before = known[-1]
-    history = History(raw=raw, chain=before.chain, said=before.said, root=before.root, specific=before.specific)
-    history.known, history.news = known, news
+    history = History(
+        raw=raw,
+        chain=before.chain,
+        said=before.said,
+        root=before.root,
+        specific=before.specific,
+        known=known,
+        news=news,
+    )
     for message in news:
         said = _follow(history, message)
         if said is not None and message is news[0]:

@@ -25,7 +25,7 @@ TYPING_CHARS_PER_SECOND = 15.0
 """Twice a fast typist."""
 PASTE_SECONDS = 3.0
 """A long text may have been pasted; finding and pasting it takes at least so long."""
-OPENER_CHARS = 12
+OPENER_CHARS = 8
 """How much of a message's beginning is its frame."""
 
 OBSERVATION = re.compile(

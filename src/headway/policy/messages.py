@@ -9,7 +9,7 @@ from msgspec import Struct
 from xxhash import xxh3_128_digest
 
 
-class FunctionCall(Struct, gc=False):
+class FunctionCall(Struct, frozen=True, gc=False):
     """The function part of a tool call; arguments are JSON text, or an object where a client sends one."""
 
     name: str = ""
@@ -17,10 +17,10 @@ class FunctionCall(Struct, gc=False):
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call as an assistant message carries it."""
+    """A tool call as an assistant message carries it; one of another type than "function" has an empty function."""
 
     id: str = ""
-    function: FunctionCall | None = None
+    function: FunctionCall = FunctionCall()
 
 
 class Part(Struct, gc=False):
@@ -105,8 +105,9 @@ def results(messages: Iterable[Message]) -> list[ToolResult]:
 def calls(message: Message) -> list[IssuedCall]:
     """The tool calls that an assistant message carries: OpenAI's, else Anthropic's tool_use blocks."""
     if message.tool_calls:
-        functions = ((call.id, call.function or FunctionCall()) for call in message.tool_calls)
-        return [IssuedCall(id_, f.name, _json_text(f.arguments)) for id_, f in functions]
+        return [
+            IssuedCall(call.id, call.function.name, _json_text(call.function.arguments)) for call in message.tool_calls
+        ]
     if isinstance(message.content, list):
         return [IssuedCall(p.id, p.name, _json_text(p.input or {})) for p in message.content if p.type == "tool_use"]
     return []
@@ -123,7 +124,7 @@ def utterance(content: str, issued: Sequence[IssuedCall]) -> Utterance:
     said = visible(content)
     return Utterance(
         text=_digest(said) if said else b"",
-        calls=_digest("\x00".join([part for call in issued for part in (call.id, call.name, call.arguments)]))
+        calls=_digest("".join([f"{call.id}\x00{call.name}\x00{call.arguments}\x00" for call in issued]))
         if issued
         else b"",
     )

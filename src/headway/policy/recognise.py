@@ -1,5 +1,7 @@
 """The evidence that ties a request to an earlier call, from the strongest to the weakest."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from xxhash import xxh3_128_digest
 
@@ -68,23 +70,24 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     two users who said the same each get their own; then repetitions; then forks of what was continued before.
     """
     history = request.history
-    same, known = _own(history.same, request), _own(history.known, request)
-    failed = [t for t in same if t.state == "failed" and not t.continued]
+    same, known = history.same, history.known
+    if request.session is not None:
+        same, known = _own(same, request.session), _own(known, request.session)
+    failed = [turn for turn in same if turn.state == "failed" and not turn.continued]
     if failed and request.now - (failed[-1].closed or failed[-1].opened) <= RETRY_SECONDS:
         return _repeats(failed[-1])
     candidates, certainty = _candidates(history, known)
     fresh = [turn for turn in candidates if not turn.continued]
     if fresh:
-        return _extends(request, max(fresh, key=_opened), certainty / len({turn.session for turn in fresh}))
+        return _extends(request, fresh[-1], certainty / _sessions(fresh))
     again = [turn for turn in same if turn.descends and turn.state != "failed"]
     if again:
         return _repeats(again[-1])
-    if len({turn.session for turn in candidates}) != 1:
+    if _sessions(candidates) != 1:
         return None
-    forked = max(candidates, key=_opened)
     if certainty == UNVERIFIED and history.reply is not None:
-        return _rewrites(tenant, request, forked)
-    return _extends(request, forked, certainty)
+        return _rewrites(tenant, request, candidates[-1])
+    return _extends(request, candidates[-1], certainty)
 
 
 def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
@@ -124,7 +127,7 @@ def agent_of(request: Request) -> bytes:
     return xxh3_128_digest(request.history.system + b"\x00" + (request.tools or b""))
 
 
-def _candidates(history: History, known: list[Turn]) -> tuple[list[Turn], float]:
+def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn], float]:
     """Those of ``known`` that this history can be a continuation of, and how certain that is."""
     reply = history.reply
     if reply is not None:
@@ -132,10 +135,10 @@ def _candidates(history: History, known: list[Turn]) -> tuple[list[Turn], float]
         if verified:
             return verified, EXACT
     if not known or known[-1].specific < MIN_TEXT:
-        return [], 0.0
+        return (), 0.0
     if reply is None:
         return [turn for turn in known if turn.state == "answered"] or known, UNVERIFIED
-    return (known, UNVERIFIED) if len({turn.session for turn in known}) == 1 else ([], 0.0)
+    return (known, UNVERIFIED) if _sessions(known) == 1 else ((), 0.0)
 
 
 def _agrees(reply: Reply, turn: Turn) -> bool:
@@ -197,22 +200,23 @@ def _rewrites(tenant: Tenant, request: Request, begins: Turn) -> Link:
     return Link(turn=latest, evidence="compaction", confidence=COMPACTION, parent=latest.parent)
 
 
-def _delivered(turn: Turn, news: list[Message]) -> tuple[OpenTool, ...]:
+def _delivered(turn: Turn, news: Sequence[Message]) -> tuple[OpenTool, ...]:
     """The turn's tool calls that ``news`` brings the results of, each once however often it is sent."""
     waiting = [tool for tool in turn.tools if not tool.delivered]
     if not waiting:
         return ()
     found: list[OpenTool] = []
     for result in results(news):
-        tool = next((t for t in waiting if t.call_id == result.call_id), None)
-        if tool is not None:
-            waiting.remove(tool)
-            tool.failed = result.failed
-            found.append(tool)
+        for tool in waiting:
+            if tool.call_id == result.call_id:
+                waiting.remove(tool)
+                tool.failed = result.failed
+                found.append(tool)
+                break
     return tuple(found)
 
 
-def _carries(tenant: Tenant, request: Request, messages: list[Message], agent: bytes) -> Link | None:
+def _carries(tenant: Tenant, request: Request, messages: Sequence[Message], agent: bytes) -> Link | None:
     """An earlier answer is part of this request."""
     carried = tenant.passages.find(reversed(messages))
     if carried is None or not _is_own(carried.turn, request):
@@ -234,13 +238,13 @@ def _quiet(tenant: Tenant, task: TaskId, now: float) -> float:
     return now - latest.closed if latest is not None and latest.closed is not None else 0.0
 
 
-def _own(turns: list[Turn], request: Request) -> list[Turn]:
-    return turns if request.session is None else [turn for turn in turns if turn.session == request.session]
+def _own(turns: Sequence[Turn], session: SessionId) -> list[Turn]:
+    return [turn for turn in turns if turn.session == session]
+
+
+def _sessions(turns: Sequence[Turn]) -> int:
+    return len({turn.session for turn in turns}) if turns[1:] else len(turns)
 
 
 def _is_own(turn: Turn, request: Request) -> bool:
     return request.session is None or turn.session == request.session
-
-
-def _opened(turn: Turn) -> float:
-    return turn.opened
