@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from headway.agents.knowledge.documents import Reading, read_documents
@@ -109,20 +109,29 @@ def _complaints(reading: Reading) -> list[str]:
 
 
 class Teller:
-    """Prints steps and the answer as they come, each on its own console, one below the other."""
+    """Prints steps and the answer as they come, each on its own console, one below the other.
+
+    While nothing comes, a terminal shows how long a step has been going on.
+    """
 
     def __init__(self, steps: Console, answer: Console | None) -> None:
         self._steps = steps
         self._answer = answer
         self._mid_line = False
+        self._waiting: Progress | None = None
 
     def step(self, words: str) -> None:
         """A step begins."""
         self.end()
         self._steps.print(Text(visible(f"  · {words}"), "dim"))
+        if self._steps.is_terminal:
+            self._waiting = Progress(TextColumn("   "), TimeElapsedColumn(), console=self._steps, transient=True)
+            self._waiting.add_task("")
+            self._waiting.start()
 
     def text(self, piece: str) -> None:
         """A piece of the answer."""
+        self._stop_waiting()
         if self._answer is not None:
             self._answer.out(visible(piece), end="", highlight=False)
             self._answer.file.flush()
@@ -130,9 +139,15 @@ class Teller:
 
     def end(self) -> None:
         """The answer is at its end, or broke off: whatever is printed next begins a line."""
+        self._stop_waiting()
         if self._mid_line and self._answer is not None:
             self._answer.print()
         self._mid_line = False
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
 
 
 def closing(answer: "KnowledgeAnswer") -> str:

@@ -80,7 +80,7 @@ async def run(demo: Demo, console: Console) -> None:
 async def _prepare(demo: Demo, child: ServeProcess, console: Console) -> tuple[Index, Ready]:
     """Start the engines and read the documents at the same time."""
     began = time.monotonic()
-    console.print(Text(f"Starting the gateway and its engines ({' '.join(demo.engines)}) …"))
+    console.print("Starting the gateway and its engines …")
     console.print(Text(f"Reading the documents in {demo.docs} …"))
 
     async def start() -> Ready:
