@@ -34,9 +34,7 @@ def task(count: int) -> list[Span]:
 
     def add(parent: SpanId | None, start: float, end: float, work: ModelCall | ToolUse | Step) -> SpanId:
         span = SpanId(f"{len(spans) + 1:016x}")
-        spans.append(
-            Span(task=TaskId("ab" * 16), id=span, parent=parent, name="work", start=start, end=end, work=work)
-        )
+        spans.append(Span(task=TaskId("ab" * 16), id=span, parent=parent, name="work", start=start, end=end, work=work))
         return span
 
     def call(parent: SpanId, start: float, tools: int) -> tuple[SpanId, float]:
