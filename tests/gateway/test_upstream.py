@@ -178,6 +178,7 @@ async def test_idle_connections_grow_old_and_a_fresh_one_is_used_first() -> None
             connection.send(b"GET /v1/models HTTP/1.1\r\n\r\n", b"", nobody)
             await nobody.ended.wait()
             clock.advance(4)
+            deadlines.sweep()
         assert pool.idle_connections == 2
         assert pool.take() is second
         clock.advance(3)  # the first has been idle for 11 s, the second is in use

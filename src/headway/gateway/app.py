@@ -63,7 +63,7 @@ class Gateway:
         self._clock = clock
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
-        self.journal = Journal(identifier, recorder if recording.enabled else None, self.metrics, recording)
+        self.journal = Journal(identifier, recorder if recording.enabled else None, self.metrics, recording, clock)
         self._front = Front(self, limits, clock, self._deadlines)
         self._wiring = Wiring(
             fleet=fleet,
@@ -133,6 +133,9 @@ class Gateway:
 
     def handle(self, request: Request, client: Client) -> None:
         """Answer one request."""
+        if request.path == _CHAT and request.method == b"POST":
+            Call(self._wiring, request, client).start()
+            return
         path = request.path.partition(b"?")[0]
         allowed = _METHODS.get(path)
         if allowed is None:
@@ -149,12 +152,12 @@ class Gateway:
         else:
             client.respond(_OK, self._metrics_page(), TEXT)
 
-    def refused(self, request: Request, problem: Failure, now: float) -> None:
+    def refused(self, request: Request, problem: Failure) -> None:
         """A request was turned away before it was complete: a call that failed, if it was to be one."""
         if request.path.partition(b"?")[0] == _CHAT:
             record = self.journal.open(request.received)
             record.error = problem.error
-            self.journal.close(record, now)
+            self.journal.close(record)
 
     def _health(self, client: Client) -> None:
         replicas = self.fleet.health()

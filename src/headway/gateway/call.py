@@ -6,7 +6,7 @@ from typing import Final, cast
 from headway.core.clock import Clock
 from headway.core.config import Limits
 from headway.core.errors import BadInputError, HeadwayError, UpstreamError
-from headway.core.fleet import Replica, ReplicaId
+from headway.core.fleet import ReplicaId
 from headway.core.span import ErrorType
 from headway.gateway.connection import Breakdown, UpstreamConnection
 from headway.gateway.fleet import LiveFleet
@@ -53,7 +53,7 @@ class Call:
 
     # Defaults on the class: most calls change few of them, and every microsecond is every caller's.
     _chat: ChatRequest
-    _replica: Replica
+    _replica: ReplicaId
     _pool: Pool
     _excluded: frozenset[ReplicaId] = frozenset()
     _unreachable: HeadwayError | None = None
@@ -63,7 +63,9 @@ class Call:
     _connecting: asyncio.Task[None] | None = None
     _connection: UpstreamConnection | None = None
     _retried = False
-    _relay: Relay | None = None
+    _relay: Relay
+    _answered = False
+    """The head of an answer has come, so there is a relay."""
 
     def __init__(self, wiring: Wiring, request: Request, client: Client) -> None:
         self._wiring = wiring
@@ -73,37 +75,37 @@ class Call:
 
     def start(self) -> None:
         """Read the request and send it on."""
-        wiring = self._wiring
+        request = self._request
         self._client.watch(self)
         try:
-            self._chat = decode_request(self._request.body)
+            chat = self._chat = decode_request(request.body)
         except BadInputError as error:
             self._fail(failure("bad_request", 400, error))
             return
-        wiring.journal.identify(self.record, self._chat, self._request.fields, self._request.received)
-        self._route()
+        self._wiring.journal.identify(self.record, chat, request.fields, request.received)
+        self._route(request.received)
 
     # --- sending
 
-    def _route(self) -> None:
-        wiring = self._wiring
-        request = RouteRequest(model=self._chat.model, task=self.record.task, excluded=self._excluded)
-        decision = wiring.policy.decide(request, wiring.fleet.view(), wiring.clock.now())
-        self.record.receipt = decision.receipt
-        if decision.replica is None:
+    def _route(self, now: float) -> None:
+        wiring, record = self._wiring, self.record
+        request = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
+        decision = wiring.policy.decide(request, wiring.fleet.view(), now)
+        record.receipt = decision.receipt
+        replica = decision.replica
+        if replica is None:
             self._fail(self._no_replica(decision))
             return
-        replica = self._replica = decision.replica
-        self.record.replica = replica.id
-        self.record.provider = replica.engine if replica.engine != "openai" else None
+        self._replica = record.replica = replica.id
         wiring.fleet.started(replica.id)
         self._held = True
         try:
-            self._pool = wiring.upstream.pool(replica)
+            pool = self._pool = wiring.upstream.pool(replica)
         except BadInputError as error:
             self._pass_over(error)
             return
-        connection = self._pool.take()
+        record.provider = pool.provider
+        connection = pool.take()
         if connection is None:
             self._connect()
         else:
@@ -124,12 +126,12 @@ class Call:
 
     def _pass_over(self, error: HeadwayError) -> None:
         """The replica that was chosen cannot be sent anything: choose another."""
-        replica = self._replica.id
-        self._wiring.fleet.mark(replica, False, str(error))  # noqa: FBT003 - the fleet's signature
+        wiring = self._wiring
+        wiring.fleet.mark(self._replica, False, str(error))  # noqa: FBT003 - the fleet's signature
         self._unreachable = error
-        self._excluded |= {replica}
+        self._excluded |= {self._replica}
         self._release(failed=True)
-        self._route()
+        self._route(wiring.clock.now())
 
     def _send(self, connection: UpstreamConnection) -> None:
         wiring, record, request = self._wiring, self.record, self._request
@@ -137,7 +139,7 @@ class Call:
         record.attempts += 1
         connection.send(request_head(request, self._pool, record), request.body, self)
         record.sent = connection.sent_at
-        wiring.policy.observe(RouteSent(replica=self._replica.id, task=record.task))
+        wiring.policy.observe(RouteSent(replica=self._replica, task=record.task))
 
     # --- what the engine's side tells
 
@@ -149,6 +151,7 @@ class Call:
         if self.record.task:
             passed.append((b"x-headway-task", self.record.task.encode("latin-1", "replace")))
         wiring = self._wiring
+        self._answered = True
         self._relay = relay_for(
             self._client,
             status,
@@ -161,7 +164,7 @@ class Call:
     def answer_body(self, data: bytes, now: float) -> None:
         """A piece of the answer."""
         try:
-            cast("Relay", self._relay).body(data, now)
+            self._relay.body(data, now)
         except BrokenAnswerError as error:
             self._cut(failure(error.error, 502, error))
 
@@ -169,7 +172,7 @@ class Call:
         """The answer is complete."""
         self._connection = None
         try:
-            cast("Relay", self._relay).end(now)
+            self._relay.end(now)
         except BrokenAnswerError as error:
             self._fail(failure(error.error, 502, error))
         else:
@@ -185,7 +188,7 @@ class Call:
             self._connect()
             return
         status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502
-        message = f"Replica {self._replica.id!r} {breakdown.detail}. Try again; if it persists, look at its log."
+        message = f"Replica {self._replica!r} {breakdown.detail}. Try again; if it persists, look at its log."
         self._fail(failure(breakdown.error, status, message))
 
     # --- what the client's side tells
@@ -226,23 +229,23 @@ class Call:
 
     def _fail(self, problem: Failure) -> None:
         self.record.error = problem.error
-        if self._relay is None:
-            self._client.fail(problem)
-        else:
+        if self._answered:
             self._relay.fail(problem)
+        else:
+            self._client.fail(problem)
         self._end()
 
     def _end(self) -> None:
         wiring, record = self._wiring, self.record
-        if self._relay is not None:
+        if self._answered:
             self._relay.note(record)
         self._release(failed=record.error is not None)
-        wiring.journal.close(record, wiring.clock.now())
+        wiring.journal.close(record)
 
     def _release(self, *, failed: bool) -> None:
         if self._held:
             self._held = False
-            replica = self._replica.id
+            replica = self._replica
             self._wiring.fleet.finished(replica)
             self._wiring.policy.observe(RouteDone(replica=replica, task=self.record.task, failed=failed))
 

@@ -35,6 +35,8 @@ class Deadlines:
         self._clock = clock
         self._beat = beat
         self._members: set[Expiring] = set()
+        self.recent = clock.now()
+        """When it was last looked: near enough to set a deadline from, without asking the clock for each."""
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, member: Expiring) -> None:
@@ -63,7 +65,7 @@ class Deadlines:
 
     def sweep(self) -> None:
         """Expire all that are due."""
-        now = self._clock.now()
+        now = self.recent = self._clock.now()
         for member in [member for member in self._members if member.deadline < now]:
             member.expire(now)
 

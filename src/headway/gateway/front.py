@@ -97,7 +97,7 @@ class Handler(Protocol):
         """Answer ``request`` on ``client``, now or later."""
         ...
 
-    def refused(self, request: Request, problem: Failure, now: float) -> None:
+    def refused(self, request: Request, problem: Failure) -> None:
         """A request was turned away before it was complete."""
         ...
 

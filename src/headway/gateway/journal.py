@@ -7,10 +7,11 @@ import logging
 import os
 import random
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final
 
 from msgspec import Struct
 
+from headway.core.clock import Clock
 from headway.core.config import Recording
 from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Span, ToolCallRef, ToolUse, Work
 from headway.core.task import Identity, SpanId, TaskId
@@ -22,10 +23,9 @@ from headway.policy.messages import IssuedCall
 from headway.trace.record import Recorder
 from headway.wire.openai import NULL, Answer, ChatRequest
 
-_T = TypeVar("_T")
-
 _log = logging.getLogger(__name__)
-_NAMES = {name.encode(): name for name in IDENTITY_HEADERS}
+_IDENTITY_NAMES: Final = frozenset(name.encode() for name in IDENTITY_HEADERS)
+_NO_HEADERS: Final[dict[str, str]] = {}
 _TENANT = ""
 """Headway has no keys of its own yet, so all its callers are one tenant."""
 
@@ -62,14 +62,21 @@ class Journal:
         recorder: takes the spans; without it none are made for it, but metrics still are if there is an identifier.
         metrics: counts every call that is observed.
         recording: whether text is kept.
+        clock: for when calls end.
     """
 
     def __init__(
-        self, identifier: Identifier | None, recorder: Recorder | None, metrics: Metrics, recording: Recording
+        self,
+        identifier: Identifier | None,
+        recorder: Recorder | None,
+        metrics: Metrics,
+        recording: Recording,
+        clock: Clock,
     ) -> None:
         self._identifier = identifier
         self._recorder = recorder
         self._metrics = metrics
+        self._clock = clock
         self._keep_text = recording.keep_text
         self._bits = random.Random(os.urandom(16)).getrandbits  # noqa: S311 - ids must be unique, not secret
         self.active = identifier is not None or recorder is not None
@@ -101,52 +108,54 @@ class Journal:
         if self._keep_text:
             record.prompt = messages
         if self._identifier is not None:
-            headers = {name: fields[raw].decode("latin-1") for raw, name in _NAMES.items() if raw in fields}
             opening = CallOpening(
                 span=record.span,
                 tenant=_TENANT,
                 model=chat.model,
                 messages=messages,
                 tools=None if chat.tools == NULL else bytes(chat.tools),
-                headers=headers,
+                headers=_identity_headers(fields),
                 body_session=chat.session,
             )
-            identifier = self._identifier
-            record.identity = self._guard(lambda: identifier.decide(opening, now))
+            try:
+                record.identity = self._identifier.decide(opening, now)
+            except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
+                self._fault()
         record.task = self._new_task() if record.identity is None else record.identity.task
 
-    def close(self, record: CallRecord, now: float) -> None:
-        """The call has ended, well or not: hand on what is known of it."""
+    def close(self, record: CallRecord) -> None:
+        """The call has ended just now, well or not: hand on what is known of it."""
         if not self.active:
             return
+        try:
+            self._account(record, self._clock.now())
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
+    def _account(self, record: CallRecord, now: float) -> None:
         if not record.task:
             record.task = self._new_task()
-        identifier = self._identifier
-        if identifier is not None and record.identity is not None:
-            event = _outcome(record, now)
-            self._guard(lambda: identifier.observe(event, now))
+        identity = record.identity
         span = self._call_span(record, now)
-        self._guard(lambda: self._metrics.observe_call(span))
         if self._recorder is not None:
             self._recorder.record(span)
-            if record.identity is not None and (record.identity.tools or record.identity.human_wait is not None):
-                for gap in _gaps(record, record.identity, self._span_id):
+            if identity is not None and (identity.tools or identity.human_wait is not None):
+                for gap in _gaps(record, identity, self._span_id):
                     self._recorder.record(gap)
+        if self._identifier is not None and identity is not None:
+            self._identifier.observe(_outcome(record, now), now)
+        self._metrics.observe_call(span)
+
+    def _fault(self) -> None:
+        self.faults += 1
+        if self.faults == 1:
+            _log.exception("a call could not be observed; it was served, and further such faults are only counted")
 
     def _span_id(self) -> SpanId:
         return SpanId(f"{self._bits(64):016x}")
 
     def _new_task(self) -> TaskId:
         return TaskId(f"{self._bits(128):032x}")
-
-    def _guard(self, observe: Callable[[], _T]) -> _T | None:
-        try:
-            return observe()
-        except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
-            self.faults += 1
-            if self.faults == 1:
-                _log.exception("a call could not be observed; it was served, and further such faults are only counted")
-            return None
 
     def _call_span(self, record: CallRecord, now: float) -> Span:
         answer = record.answer
@@ -183,6 +192,11 @@ class Journal:
             error=record.error,
             text=text,
         )
+
+
+def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:
+    named = fields.keys() & _IDENTITY_NAMES
+    return {name.decode(): fields[name].decode("latin-1") for name in named} if named else _NO_HEADERS
 
 
 def _outcome(record: CallRecord, now: float) -> CallAnswered | CallFailed:

@@ -34,6 +34,7 @@ class Pool:
         self.host = url.netloc.rpartition("@")[2].encode()
         self.chat_line = b"POST %b/chat/completions HTTP/1.1\r\nhost: %b\r\n" % (self.base_path, self.host)
         self.authorization = None if replica.api_key is None else b"Bearer " + replica.api_key.encode()
+        self.provider = None if replica.engine == "openai" else replica.engine
         self.shown_as = (b"x-headway-replica", replica.id.encode("latin-1", "replace"))
         self._address = (url.hostname, url.port or _PORTS[url.scheme])
         self._tls = ssl.create_default_context() if url.scheme == "https" else None
@@ -110,7 +111,7 @@ class Pool:
         if self._closed:
             connection.abort()
             return
-        connection.rest(self._clock.now() + self._limits.idle_seconds)
+        connection.rest(self._deadlines.recent + self._limits.idle_seconds)
         self._idle.append(connection)
 
     def _on_lost(self, connection: UpstreamConnection) -> None:

@@ -147,15 +147,19 @@ class WholeRelay:
         self._headers = headers
         self._limit = limit
         self._observed = observed
-        self._parts: list[bytes] = []
+        self._body = b""
+        self._more: list[bytes] = []
         self._size = 0
         self._answer: Answer | None = None
 
     def body(self, data: bytes, now: float) -> None:
         """Hold it."""
         del now
-        self._parts.append(data)
         self._size += len(data)
+        if self._body:
+            self._more.append(data)
+        else:
+            self._body = data
         if self._size > self._limit:
             raise BrokenAnswerError(
                 "upstream_oversize",
@@ -166,7 +170,7 @@ class WholeRelay:
     def end(self, now: float) -> None:
         """Send all of it."""
         del now
-        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        body = b"".join([self._body, *self._more]) if self._more else self._body
         if self._observed and self._status == _OK:
             try:
                 self._answer = decode_answer(body)

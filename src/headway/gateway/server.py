@@ -40,6 +40,7 @@ class ClientConnection(asyncio.Protocol):
         "_answering",
         "_body",
         "_body_bytes",
+        "_busy",
         "_chunked",
         "_deaf",
         "_front",
@@ -63,8 +64,9 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.deadline = NEVER
         self._watcher: Answering | None = None
-        self._request: Request | None = None
-        """The request whose body is being read, or that is being answered."""
+        self._request: Request
+        """The one that is being read or answered, while ``_busy``."""
+        self._busy = False
         self._ready = False
         self._answering = False
         self._keep_alive = True
@@ -109,9 +111,8 @@ class ClientConnection(asyncio.Protocol):
         self._deaf = True
         self._keep_alive = False
         self._tell_gone("client_gone")
-        request, self._request = self._request, None
-        if request is not None and not self._answering:
-            self._front.handler.refused(request, LEFT_EARLY, self._front.clock.now())
+        if self._busy and not self._answering:
+            self._front.handler.refused(self._request, LEFT_EARLY)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request."""
@@ -119,7 +120,7 @@ class ClientConnection(asyncio.Protocol):
             return
         if self._in_header:
             self._header_bytes += len(data)
-        elif self._request is None:
+        elif not self._busy:
             self._header_bytes = len(data)
         try:
             self._parser.feed_data(data)
@@ -138,7 +139,7 @@ class ClientConnection(asyncio.Protocol):
         if self._ready:
             self._ready = False
             self._answering = True
-            self._front.handler.handle(cast("Request", self._request), self)
+            self._front.handler.handle(self._request, self)
 
     def eof_received(self) -> bool:
         """The client sends no more. If it waits for an answer it is taken to have left: closing looks the same."""
@@ -167,7 +168,7 @@ class ClientConnection(asyncio.Protocol):
         elif self._answering:
             self._tell_gone("client_stalled")
             self._transport.abort()
-        elif self._request is not None or self._in_header:
+        elif self._busy:
             self._turn_away(too_slow("header" if self._in_header else "body"))
         else:
             self._close(now)
@@ -182,13 +183,13 @@ class ClientConnection(asyncio.Protocol):
             raise _StopParsingError
         now = self._front.clock.now()
         self.deadline = now + self._front.limits.header_seconds
-        self._in_header = True
+        self._busy = self._in_header = True
         self._headers = []
         self._request = Request(self._headers, now)
 
     def on_url(self, url: bytes) -> None:
         """A piece of the request's target."""
-        cast("Request", self._request).path += url
+        self._request.path += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header, or a trailer, which is dropped."""
@@ -197,7 +198,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """The header has ended."""
-        request = cast("Request", self._request)
+        request = self._request
         parser, limits = self._parser, self._front.limits
         self._in_header = False
         self._body = []
@@ -226,10 +227,8 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The request has ended."""
-        request = cast("Request", self._request)
         body = self._body
-        request.body = body[0] if len(body) == 1 else b"".join(body)
-        self._body = []
+        self._request.body = body[0] if len(body) == 1 else b"".join(body)
         self.deadline = NEVER
         self._ready = True
 
@@ -241,9 +240,8 @@ class ClientConnection(asyncio.Protocol):
 
     def respond(self, status: int, body: bytes, headers: Headers = JSON) -> None:
         """Send a whole answer."""
-        request = self._request
         start = head(status, headers, b"content-length: %d\r\n%b" % (len(body), self._connection_line()))
-        without_body = request is not None and request.method == b"HEAD"
+        without_body = self._busy and self._request.method == b"HEAD"
         self._transport.write(start if without_body else start + body)
         self._finish()
 
@@ -279,7 +277,7 @@ class ClientConnection(asyncio.Protocol):
     def drain(self) -> None:
         """Close once the request under way, if any, is answered."""
         self._keep_alive = False
-        if not self._answering and self._request is None:
+        if not self._busy:
             self._close(self._front.clock.now())
 
     def cancel(self, problem: Failure) -> None:
@@ -296,7 +294,7 @@ class ClientConnection(asyncio.Protocol):
         The parser stops at the header of such a request and would lose its body; Java's own client sends one with
         every POST. A CONNECT can only be answered.
         """
-        request = cast("Request", self._request)
+        request = self._request
         if request.method == b"CONNECT":
             self._deaf = True
             self._keep_alive = False
@@ -309,8 +307,7 @@ class ClientConnection(asyncio.Protocol):
             self._version.encode(),
             b"".join(kept),
         )
-        self._ready = False
-        self._request = None
+        self._ready = self._busy = False
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(head_bytes + rest)
 
@@ -321,13 +318,12 @@ class ClientConnection(asyncio.Protocol):
 
     def _finish(self) -> None:
         self._watcher = None
-        self._request = None
-        self._answering = False
-        now = self._front.clock.now()
+        self._busy = self._answering = False
+        front = self._front
         if self._keep_alive:
-            self.deadline = now + self._front.limits.idle_seconds
+            self.deadline = front.deadlines.recent + front.limits.idle_seconds
         else:
-            self._close(now)
+            self._close(front.clock.now())
 
     def _close(self, now: float) -> None:
         """Close in good order; if the client may still be sending, let it read our answer first."""
@@ -340,9 +336,8 @@ class ClientConnection(asyncio.Protocol):
         self._deaf = True
 
     def _turn_away(self, problem: Failure) -> None:
-        request, self._request = self._request, None
-        if request is not None:
-            self._front.handler.refused(request, problem, self._front.clock.now())
+        if self._busy:
+            self._front.handler.refused(self._request, problem)
         self._in_header = self._ready = False
         self._deaf = True
         self._keep_alive = False
