@@ -263,7 +263,7 @@ async def test_the_command_says_where_it_is_to_a_machine_and_ends_with_0(tmp_pat
                 assert await ask(client, "any name") == "echo: one two"
             process.send_signal(signal.SIGTERM)
             out, log = await process.communicate()
-            assert process.returncode == 0
+            assert process.returncode == 0, log
             assert out == b""
             assert b"stopped" in log
             assert b"Traceback" not in log
@@ -278,7 +278,7 @@ async def test_the_command_says_where_it_is_to_a_person() -> None:
         assert b"export OPENAI_BASE_URL=http://127.0.0.1:" in await process.stdout.readline()
         process.send_signal(signal.SIGINT)
         out, log = await process.communicate()
-        assert process.returncode == 0
+        assert process.returncode == 0, log
         assert b"recording is off" in out
         assert b"dashboard" not in out
         assert b"replica 127.0.0.1:1 is down" in log

@@ -1,7 +1,10 @@
 """Probes against real servers: down after failures in a row, up again after one success."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+
+import pytest
 
 from headway.core.clock import SystemClock
 from headway.core.config import Limits
@@ -94,4 +97,22 @@ async def test_rounds_go_on_until_they_are_stopped() -> None:
         seen = len(engine.probes)
         await engine.until(lambda: engine.open_connections == 0)
         assert len(engine.probes) == seen
+        await prober.stop()
+
+
+async def test_a_fault_of_our_own_is_told_and_not_swallowed(caplog: pytest.LogCaptureFixture) -> None:
+    told = asyncio.Event()
+
+    async def fetch(*_: object, timeout: float) -> tuple[int, bytes]:  # noqa: ASYNC109 - the seam's own name
+        del timeout
+        told.set()
+        raise LookupError("a fault")
+
+    prober = Prober(LiveFleet([Replica(id=R, url="http://127.0.0.1:1/v1")]), fetch)
+    prober.start()
+    await told.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)  # the group, the round and its callback each take a turn of the loop to end
+    assert "replicas are no longer probed" in caplog.text
+    with pytest.raises(ExceptionGroup):
         await prober.stop()

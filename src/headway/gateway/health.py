@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from typing import Protocol
 
 import msgspec
@@ -18,6 +19,7 @@ FAILURES = 3
 TIMEOUT = 2.0
 """Seconds that a probe may take."""
 
+_LOG = logging.getLogger(__name__)
 _OK = 200
 _SERVER_ERROR = 500
 
@@ -84,9 +86,10 @@ class Prober:
     def start(self) -> None:
         """Begin the rounds, the first one now."""
         self._rounds = asyncio.create_task(self._run(), name="headway health prober")
+        self._rounds.add_done_callback(_tell_if_broken)
 
     async def stop(self) -> None:
-        """End the rounds, and the probes under way."""
+        """End the rounds, and the probes under way; raises what broke them, if anything did."""
         rounds, self._rounds = self._rounds, None
         if rounds is not None:
             rounds.cancel()
@@ -135,3 +138,9 @@ class Prober:
         names = tuple(model.id for model in listed.data)
         if names != replica.models:
             self._fleet.declare(replica.id, names)
+
+
+def _tell_if_broken(rounds: asyncio.Task[None]) -> None:
+    """A fault of our own must not leave the fleet unwatched without a word."""
+    if not rounds.cancelled() and (error := rounds.exception()) is not None:
+        _LOG.error("replicas are no longer probed", exc_info=error)

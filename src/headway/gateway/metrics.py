@@ -18,7 +18,6 @@ from headway.core.span import ModelCall, Span
 MODELS: Final = 100
 """Distinct models with a label of their own."""
 OTHER: Final = "other"
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LABEL_CHARS: Final = 128
 
 # Bounds in seconds: the conventions' advice, carried on to the long prefills that small machines have.
@@ -116,7 +115,7 @@ class Metrics:
             self._tasks += identity.opens_task
 
     def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int) -> bytes:
-        """The page for ``GET /metrics``, in Prometheus' text format; serve it as `CONTENT_TYPE`."""
+        """The page for ``GET /metrics``, in Prometheus' text format, version 0.0.4."""
         lines = [
             *self._calls(),
             *self._tokens(),
