@@ -9,7 +9,7 @@ from headway.core.span import ModelCall, Span
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.loop import Turn, spent
-from headway.trace.path import Segment, flushed
+from headway.trace.path import Segment
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Study, study
@@ -102,17 +102,10 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
     tree, held = case.tree, case.held
     totals = total(tree, held.calls, prices)
     notes = [*tree.notes, *held.notes]
-    if flushed(held):
+    if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
     task_ttft = _task_ttft(case, notes)
-    phases = spent(case.lead_in)
-    lead_in = sum(phases.values())
-    iterations: list[Iteration] = []
-    for turn in case.turns:
-        taken = spent(turn.stretches)
-        iterations.append(_iteration(tree, turn, taken))
-        for phase, seconds in taken.items():
-            phases[phase] = phases.get(phase, 0.0) + seconds
+    iterations = tuple([_iteration(tree, turn) for turn in case.turns])
     ids = [span.id for span in tree.spans]
     return Anatomy(
         task=tree.spans[0].task,
@@ -122,9 +115,9 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
         n=len(iterations),
         calls=len(held.calls),
         path=tuple([segment for stretch in case.walked for segment in stretch.segments]),
-        phases=phases,
-        iterations=tuple(iterations),
-        lead_in=lead_in,
+        phases={phase: seconds for phase, seconds in spent(case.walked).items() if seconds},
+        iterations=iterations,
+        lead_in=sum(spent(case.lead_in).values()),
         bars=bars_of(case),
         detached=tuple(ids[i] for i in held.detached),
         task_ttft=task_ttft,
@@ -139,8 +132,8 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
     )
 
 
-def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
-    span = tree.spans[turn.call]
+def _iteration(tree: Tree, turn: Turn) -> Iteration:
+    span, phases = tree.spans[turn.call], spent(turn.stretches)
     call = span.work
     if not isinstance(call, ModelCall):
         msg = f"a turn's call is a model call, got {type(call).__name__}"
@@ -148,12 +141,12 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
     return Iteration(
         span=span.id,
         model=call.model,
-        hop=phases.get(HOP, 0.0),
-        queue=phases.get(QUEUE, 0.0),
-        prefill=phases.get(PREFILL, 0.0),
-        decode=phases.get(DECODE, 0.0),
-        model_unsplit=phases.get(MODEL, 0.0),
-        tools=phases.get(TOOL, 0.0) + phases.get(RETRIEVAL, 0.0),
+        hop=phases[HOP],
+        queue=phases[QUEUE],
+        prefill=phases[PREFILL],
+        decode=phases[DECODE],
+        model_unsplit=phases[MODEL],
+        tools=phases[TOOL] + phases[RETRIEVAL],
         ttft=ttft(call, span.start),
         tpot=tpot(call),
         usage=call.usage,

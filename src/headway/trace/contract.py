@@ -64,14 +64,14 @@ def contract(tree: Tree) -> Contraction:
 def _nodes(tree: Tree) -> list[bool]:
     node = [kind is not Step and kind is not HumanWait for kind in tree.kinds]
     node[0] = True
-    agents = [i for i, span in enumerate(tree.spans) if type(span.work) is Step and span.work.agent is not None]
+    agents = [i for i, span in enumerate(tree.spans) if i and type(span.work) is Step and span.work.agent is not None]
     if agents:
         holds = list(node)  # work at or below
         for i in range(len(holds) - 1, 0, -1):
             if holds[i]:
                 holds[tree.parent[i]] = True
         for i in agents:
-            node[i] = node[i] or holds[i]
+            node[i] = holds[i]
     return node
 
 

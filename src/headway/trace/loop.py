@@ -44,10 +44,13 @@ def turns_of(walked: Iterable[Stretch], calls: AbstractSet[int]) -> tuple[list[S
     return lead_in, turns
 
 
+NOTHING = dict.fromkeys(Phase, 0.0)
+
+
 def spent(stretches: Iterable[Stretch]) -> dict[Phase, float]:
-    """Seconds by phase, for the phases that occur."""
-    sums: dict[Phase, float] = {}
+    """Seconds by phase, 0 for those that do not occur."""
+    sums = NOTHING.copy()
     for stretch in stretches:
         for segment in stretch.segments:
-            sums[segment.phase] = sums.get(segment.phase, 0.0) + segment.end - segment.start
+            sums[segment.phase] += segment.end - segment.start
     return sums

@@ -7,7 +7,7 @@ from msgspec import Struct
 from headway.core.span import ModelCall, Step
 from headway.trace.contract import Contraction, contract
 from headway.trace.graph import Graph, graph_of
-from headway.trace.phases import HOP, OWN, Phase, Segment, clip, split
+from headway.trace.phases import HOP, MODEL, OWN, Phase, Segment, clip, split
 from headway.trace.tree import Tree
 
 __all__ = ["Phase", "Segment", "Stretch", "critical_path", "flushed", "own_segments", "stretches"]
@@ -43,34 +43,41 @@ def critical_path(tree: Tree) -> tuple[Segment, ...]:
     has no segments.
     """
     held = contract(tree)
-    walked = stretches(tree, graph_of(held), held, own_segments(tree, held))
+    walked = stretches(tree, graph_of(held), held, own_segments(tree, held, whole=flushed(held)))
     return tuple([segment for stretch in walked for segment in stretch.segments])
 
 
 def flushed(held: Contraction) -> bool:
     """Whether half of the work, of FLUSHED spans or more, ends together with the root: by a flush, not by itself."""
-    end = held.hi[0]
-    if end < 20 * FLUSH:
+    end, hi = held.hi[0], held.hi
+    together = [i for i in held.nodes[1:] if hi[i] >= end - FLUSH]
+    if end < 20 * FLUSH or 2 * len(together) < FLUSHED:
         return False
     holds = {held.holder[i] for i in held.nodes}
-    ends = [held.hi[i] for i in held.nodes[1:] if i not in holds]
-    return len(ends) >= FLUSHED and 2 * sum(at >= end - FLUSH for at in ends) >= len(ends)
+    work = [i for i in held.nodes[1:] if i not in holds]
+    return len(work) >= FLUSHED and 2 * sum(i not in holds for i in together) >= len(work)
 
 
-def own_segments(tree: Tree, held: Contraction) -> list[tuple[Segment, ...]]:
-    """Every span's own phases; none for steps, whose time is that of what they hold and the hops between."""
+def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Segment, ...]]:
+    """Every span's own phases; none for steps, whose time is that of what they hold and the hops between.
+
+    Args:
+        tree: the task.
+        held: what it waited for.
+        whole: leave the calls unsplit, because what is known of their times cannot be trusted.
+    """
     segments: list[tuple[Segment, ...]] = [()] * len(tree.spans)
-    start, end, axis = tree.start, tree.end, tree.axis
-    unsplit = flushed(held)
-    for i in held.calls:
-        span = tree.spans[i]
-        if isinstance(span.work, ModelCall) and not unsplit:
-            segments[i] = split(span.id, span.work, start[i], end[i], axis)
-        elif end[i] > start[i]:
-            segments[i] = (Segment(span.id, OWN[ModelCall], start[i], end[i]),)
-    for i, kind in enumerate(tree.kinds):
-        if kind is not ModelCall and kind is not Step and end[i] > start[i]:
-            segments[i] = (Segment(tree.spans[i].id, OWN[kind], start[i], end[i]),)
+    axis, calls = tree.axis, set(held.calls)
+    rows = zip(tree.spans, tree.kinds, tree.start, tree.end, strict=True)
+    for i, (span, kind, start, end) in enumerate(rows):
+        if kind is Step or end <= start:
+            continue
+        if kind is not ModelCall:
+            segments[i] = (Segment(span.id, OWN[kind], start, end),)
+        elif i in calls and isinstance(span.work, ModelCall):
+            segments[i] = (
+                (Segment(span.id, MODEL, start, end),) if whole else split(span.id, span.work, start, end, axis)
+            )
     return segments
 
 

@@ -69,20 +69,51 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
         end: where it ends on that axis.
         at: from the recorder's clock to that axis.
     """
-    queued, engine = call.queued or 0.0, call.engine
-    sent = _within(start + queued if call.sent is None else at(call.sent), start, end)
-    waiting = _within(sent - queued, start, sent) if queued else sent
-    last = end
-    if call.first_token is not None:
-        first = _within(at(call.first_token), sent, end)
-        if call.last_token is not None:
-            last = _within(at(call.last_token), first, end)
+    sent, waiting = _sending(call, start, end, at)
+    engine, first, last = call.engine, call.first_token, call.last_token
+    if first is not None:
+        first = at(first)
+        if not sent <= first <= end:
+            first = _within(first, sent, end)
+        last = end if last is None else at(last)
+        if not first <= last <= end:
+            last = _within(last, first, end)
     elif engine is not None:
-        first = _within(end - engine.decode_seconds, sent, end)
+        first, last = _within(end - engine.decode_seconds, sent, end), end
     else:
-        return _tile(span, (HOP, QUEUE, MODEL), (start, waiting, sent, end))
-    reading = sent if engine is None else _within(first - engine.prefill_seconds, sent, first)
-    return _tile(span, (HOP, QUEUE, PREFILL, DECODE, HOP), (start, waiting, reading, first, last, end))
+        return _unsplit(span, (start, waiting, sent, end))
+    reading = sent
+    if engine is not None:
+        reading = first - engine.prefill_seconds
+        if not sent <= reading <= first:
+            reading = _within(reading, sent, first)
+    segments: list[Segment] = []
+    if waiting > start:
+        segments.append(Segment(span, HOP, start, waiting))
+    if reading > waiting:
+        segments.append(Segment(span, QUEUE, waiting, reading))
+    if first > reading:
+        segments.append(Segment(span, PREFILL, reading, first))
+    if last > first:
+        segments.append(Segment(span, DECODE, first, last))
+    if end > last:
+        segments.append(Segment(span, HOP, last, end))
+    return tuple(segments)
+
+
+def _sending(call: ModelCall, start: float, end: float, at: Callable[[float], float]) -> tuple[float, float]:
+    """When the call was sent to the engine, and since when it had waited for that in Headway's own queue."""
+    queued, sent = call.queued or 0.0, call.sent
+    sent = start + queued if sent is None else at(sent)
+    if not start <= sent <= end:
+        sent = _within(sent, start, end)
+    return sent, _within(sent - queued, start, sent) if queued else sent
+
+
+def _unsplit(span: SpanId, marks: tuple[float, float, float, float]) -> tuple[Segment, ...]:
+    start, waiting, sent, end = marks
+    rows = ((HOP, start, waiting), (QUEUE, waiting, sent), (MODEL, sent, end))
+    return tuple(Segment(span, phase, since, until) for phase, since, until in rows if until > since)
 
 
 def clip(segments: tuple[Segment, ...], start: float, end: float) -> tuple[Segment, ...]:
@@ -98,9 +129,6 @@ def clip(segments: tuple[Segment, ...], start: float, end: float) -> tuple[Segme
     )
 
 
+# Called for odd marks only: for most calls of a large task a comparison in place is all that they need.
 def _within(when: float, low: float, high: float) -> float:
     return low if when < low else min(when, high)
-
-
-def _tile(span: SpanId, phases: tuple[Phase, ...], marks: tuple[float, ...]) -> tuple[Segment, ...]:
-    return tuple([Segment(span, phase, a, b) for phase, a, b in zip(phases, marks, marks[1:], strict=False) if b > a])

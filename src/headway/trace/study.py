@@ -8,7 +8,7 @@ from headway.core.span import Span, ToolUse
 from headway.trace.contract import Contraction, contract
 from headway.trace.graph import Graph, graph_of
 from headway.trace.loop import Turn, turns_of
-from headway.trace.path import Segment, Stretch, own_segments, stretches
+from headway.trace.path import Segment, Stretch, flushed, own_segments, stretches
 from headway.trace.tree import Tree, grow
 
 
@@ -20,12 +20,14 @@ class Study(Struct, frozen=True, kw_only=True):
     graph: Graph
     own: list[tuple[Segment, ...]]
     """Every span's own phases."""
+    flushed: bool
+    """Whether a flush ended the spans, so that their phases are not split."""
     walked: list[Stretch]
     """The critical path."""
     lead_in: list[Stretch]
     turns: list[Turn]
     in_tool: list[bool]
-    """Whether a node works inside a tool: a sub-agent's calls."""
+    """Whether a node is a tool or works inside one, as a sub-agent's calls do."""
 
     @property
     def e2e(self) -> float:
@@ -38,13 +40,22 @@ def study(spans: Sequence[Span]) -> Study:
     tree = grow(spans)
     held = contract(tree)
     graph = graph_of(held)
-    own = own_segments(tree, held)
+    whole = flushed(held)
+    own = own_segments(tree, held, whole=whole)
     walked = stretches(tree, graph, held, own)
     lead_in, turns = turns_of(walked, frozenset(held.calls))
-    in_tool = [False] * len(tree.spans)
-    for i in held.nodes[1:]:
-        above = held.holder[i]
-        in_tool[i] = in_tool[above] or tree.kinds[above] is ToolUse
+    in_tool = [kind is ToolUse for kind in tree.kinds]  # at or in one
+    for i in held.nodes:
+        if in_tool[held.holder[i]]:
+            in_tool[i] = True
     return Study(
-        tree=tree, held=held, graph=graph, own=own, walked=walked, lead_in=lead_in, turns=turns, in_tool=in_tool
+        tree=tree,
+        held=held,
+        graph=graph,
+        own=own,
+        flushed=whole,
+        walked=walked,
+        lead_in=lead_in,
+        turns=turns,
+        in_tool=in_tool,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, ToolUse, Work
+from headway.core.span import ModelCall, Retrieval, Span, ToolUse
 from headway.core.usage import Usage
 from headway.trace.phases import is_derived
 from headway.trace.prices import PriceOf, charge
@@ -40,30 +40,24 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
-    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in _of_kind(tree, ToolUse)):
+    tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
+    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in tools):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."
         )
+    failures = sum(tree.spans[i].error is not None for i in calls) + sum(map(_failed, tools))
     return Totals(
         usage=usage,
         cost=cost,
-        failures=_failures(tree, calls),
-        retries=None if hidden else sum(max(sent - 1, 0) for sent in attempts),
+        failures=failures,
+        retries=None if hidden else sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
 
 
-def _of_kind(tree: Tree, kind: type[Work]) -> list[Span]:
-    return [span for span, this in zip(tree.spans, tree.kinds, strict=True) if this is kind]
-
-
-def _failures(tree: Tree, calls: Sequence[int]) -> int:
-    spans = [tree.spans[i] for i in calls] + _of_kind(tree, Retrieval)
-    tools = _of_kind(tree, ToolUse)
-    return sum(span.error is not None for span in spans) + sum(
-        span.error is not None or (isinstance(span.work, ToolUse) and span.work.failed is True) for span in tools
-    )
+def _failed(tool: Span) -> bool:
+    return tool.error is not None or (isinstance(tool.work, ToolUse) and tool.work.failed is True)
 
 
 def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import attrgetter, ge, ne
 
 from msgspec import Struct, structs
@@ -108,9 +108,9 @@ def _unique(spans: Sequence[Span], notes: list[str]) -> list[Span]:
 
 def _parents(spans: list[Span], notes: list[str]) -> list[int]:
     """Index of each span's parent, -1 where it has none; free of circles."""
-    index: dict[SpanId | None, int] = {span.id: i for i, span in enumerate(spans)}
+    index: dict[SpanId | None, int] = dict(zip([span.id for span in spans], range(len(spans)), strict=True))
     above = [span.parent for span in spans]
-    parent = [index.get(name, -1) for name in above]
+    parent = list(map(index.get, above, repeat(-1)))
     if orphans := parent.count(-1) - above.count(None):
         notes.append(f"{_count(orphans, 'span')} named a parent that is not in the record and hung from the root.")
     if any(map(ge, parent, range(len(spans)))) and (circles := _open_circles(spans, parent)):
@@ -146,27 +146,27 @@ def _root(spans: list[Span]) -> Span:
 
 def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int], list[int]]:
     children: dict[int, list[int]] = {}
-    for i, p in enumerate(parent):  # by start, as the spans are
-        if p in children:
-            children[p].append(i)
+    for i in range(len(spans) - 1, -1, -1):  # the earliest child last: it is the first to be popped
+        above = parent[i]
+        if above in children:
+            children[above].append(i)
         else:
-            children[p] = [i]
-    order: list[int] = []
+            children[above] = [i]
+    ordered: list[Span] = []
+    up: list[int] = []
+    depth: list[int] = []
+    place = [0] * len(spans)
     stack = children[-1]
     while stack:
         i = stack.pop()
-        order.append(i)
+        above = place[parent[i]]
+        place[i] = len(ordered)
+        depth.append(depth[above] + 1 if ordered else 0)
+        up.append(above)
+        ordered.append(spans[i])
         if i in children:
-            stack += reversed(children[i])
-    place = [0] * len(spans)
-    for here, i in enumerate(order):
-        place[i] = here
-    up = [place[parent[i]] for i in order]
-    up[0] = 0
-    depth = [0] * len(spans)
-    for here in range(1, len(spans)):
-        depth[here] = depth[up[here]] + 1
-    return [spans[i] for i in order], up, depth
+            stack += children[i]
+    return ordered, up, depth
 
 
 def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str]) -> list[float]:
