@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -235,6 +237,40 @@ async def test_an_openai_client_that_stops_listening_cuts_the_engine_off() -> No
         span, call = await served.call()
         assert span.error == "client_gone"
         assert call.finish_reason is None
+
+
+@asynccontextmanager
+async def silent_listener() -> AsyncGenerator[tuple[Replica, asyncio.Event, asyncio.Event]]:
+    """Accepts, and says nothing: TLS with it never comes about. Tells when a client came and when it left."""
+    came, left = asyncio.Event(), asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.set()
+        await reader.read()
+        left.set()
+        writer.close()
+
+    async with await asyncio.start_server(listen, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield Replica(id=ReplicaId("r0"), url=f"https://127.0.0.1:{port}/v1"), came, left
+
+
+async def test_a_client_that_leaves_while_the_engine_is_connected_to() -> None:
+    async with silent_listener() as (replica, came, left), serving(replica) as served:
+        async with served.connect() as (_, writer):
+            writer.write(chat())
+            await came.wait()
+        await left.wait()
+        span, call = await served.call()
+        assert (span.error, call.attempts, call.sent) == ("client_gone", 0, None)
+
+
+async def test_an_engine_that_cannot_be_connected_to_in_time() -> None:
+    async with silent_listener() as (replica, _, left), serving(replica, limits=Limits(connect_seconds=0.1)) as served:
+        answer = await served.ask(chat())
+        assert (answer.status, answer.error["code"]) == (502, "upstream_connect")
+        assert "no connection within 0.1 s" in answer.error["message"]
+        await left.wait()
 
 
 async def test_a_slow_reader_holds_the_engine_back_and_the_gateway_buffers_little() -> None:

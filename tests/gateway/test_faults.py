@@ -154,6 +154,13 @@ async def test_an_engine_that_is_down_gives_way_to_the_next() -> None:
         assert [load.healthy for load in served.gateway.fleet.view().loads] == [False, True]
 
 
+async def test_an_engine_that_hangs_up_on_everyone() -> None:
+    async with raw_engine() as engine, serving(engine) as served:
+        answer = await served.ask(chat())
+        assert answer.status == 502
+        assert answer.error["code"] in {"upstream_connect", "upstream_closed"}  # whichever is noticed first
+
+
 async def test_when_all_are_down_the_client_is_told_which_and_why() -> None:
     async with FakeEngine() as down, serving(down) as served:
         await down.go_down()

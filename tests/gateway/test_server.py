@@ -1,11 +1,14 @@
 """HTTP as clients really speak it, and as attackers do: raw bytes against a real gateway."""
 
 import asyncio
+import itertools
 import json
 import socket
 import struct
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from serving import QUESTION, chat, raw_engine, read_answer, serving, whole
 
 from headway.core.config import Limits
@@ -43,6 +46,28 @@ async def test_a_request_that_comes_byte_by_byte() -> None:
             writer.write(bytes([byte]))
             await writer.drain()
         assert (await read_answer(reader)).status == 200
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 400), max_size=6), st.booleans())
+async def test_any_cut_of_a_request_is_the_same_request(cuts: list[int], in_chunks: bool) -> None:
+    data = chunked(BODY[:20], BODY[20:]) if in_chunks else chat()
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    seen: list[bytes] = []
+    async with raw_engine(whole(b"{}"), seen=seen) as engine, serving(engine, observed=False) as served:
+        async with served.connect() as (reader, writer):
+            for start, end in itertools.pairwise(edges):
+                writer.write(data[start:end])
+                await writer.drain()
+            assert (await read_answer(reader)).status == 200
+        assert seen[0].endswith(b"\r\n\r\n" + BODY)
+
+
+async def test_a_long_body_arrives_whole() -> None:
+    text = "x" * 2_000_000
+    async with FakeEngine() as engine, serving(engine) as served:
+        assert (await served.ask(chat(padding=text))).status == 200
+        assert engine.requests[0]["padding"] == text
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
 from typing import Final, Protocol, cast
 
 import httptools
@@ -47,13 +46,24 @@ class Exchange(Protocol):
         ...
 
 
-class UpstreamConnection(asyncio.Protocol):
-    """A connection to one replica.
+class Owner(Protocol):
+    """Who keeps a replica's connections."""
 
-    Args:
-        on_free: called when an exchange has ended well and the connection may carry another.
-        on_lost: called once, when the connection is gone.
-    """
+    def opened(self, connection: "UpstreamConnection") -> None:
+        """The connection stands."""
+        ...
+
+    def freed(self, connection: "UpstreamConnection") -> None:
+        """An exchange has ended well and the connection may carry another."""
+        ...
+
+    def lost(self, connection: "UpstreamConnection") -> None:
+        """The connection is gone; told once to each that was opened."""
+        ...
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """A connection to one replica."""
 
     __slots__ = (
         "_answered",
@@ -68,8 +78,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_headers",
         "_keep_alive",
         "_limits",
-        "_on_free",
-        "_on_lost",
+        "_owner",
         "_parser",
         "_paused",
         "_status",
@@ -80,20 +89,11 @@ class UpstreamConnection(asyncio.Protocol):
         "sent_at",
     )
 
-    def __init__(
-        self,
-        limits: Limits,
-        clock: Clock,
-        deadlines: Deadlines,
-        *,
-        on_free: "Callable[[UpstreamConnection], None]",
-        on_lost: "Callable[[UpstreamConnection], None]",
-    ) -> None:
+    def __init__(self, owner: Owner, limits: Limits, clock: Clock, deadlines: Deadlines) -> None:
+        self._owner = owner
         self._limits = limits
         self._clock = clock
         self._deadlines = deadlines
-        self._on_free = on_free
-        self._on_lost = on_lost
         self._transport: asyncio.Transport
         self._parser = httptools.HttpResponseParser(self)
         self._exchange: Exchange | None = None
@@ -167,11 +167,12 @@ class UpstreamConnection(asyncio.Protocol):
         raw = cast("socket.socket", transport.get_extra_info("socket"))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._deadlines.add(self)
+        self._owner.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone; an exchange under way is told."""
         self._deadlines.discard(self)
-        self._on_lost(self)
+        self._owner.lost(self)
         part = "before its answer was complete" if self._answered else "without an answer"
         how = "closed the connection" if exc is None else f"broke the connection ({type(exc).__name__})"
         self._break("upstream_closed", f"{how} {part}")
@@ -256,13 +257,13 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _tell(self, exchange: Exchange, now: float) -> None:
         """Pass on what one read has brought."""
-        if self._status and not self._head_told:
+        if not self._head_told and self._status:
             self._head_told = True
             exchange.answer_head(self._status, self._headers, self._fields)
-        if self._body:
-            body, self._body = self._body, []
-            if self._exchange is exchange:
-                exchange.answer_body(body[0] if len(body) == 1 else b"".join(body), now)
+        body = self._body
+        if body:
+            self._body = []
+            exchange.answer_body(body[0] if len(body) == 1 else b"".join(body), now)
         if self._complete and self._exchange is exchange:
             self._exchange = None
             self._end_or_rest()
@@ -274,7 +275,7 @@ class UpstreamConnection(asyncio.Protocol):
         if unsent or not self._keep_alive or self._transport.is_closing():
             self._transport.abort() if unsent else self._transport.close()
         else:
-            self._on_free(self)
+            self._owner.freed(self)
 
     def _break(self, error: str, detail: str) -> None:
         exchange, self._exchange = self._exchange, None

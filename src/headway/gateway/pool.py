@@ -70,12 +70,10 @@ class Pool:
         Raises:
             UpstreamError: the replica cannot be reached, or not within ``connect_seconds``.
         """
-        loop = asyncio.get_running_loop()
-        host, port = self._address
         seconds = self._limits.connect_seconds
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(self._new, host, port, ssl=self._tls)
+                connection = await self._open_one()
         except TimeoutError:
             raise self._unreachable(f"no connection within {seconds:g} s") from None
         except ssl.SSLError as error:
@@ -85,7 +83,20 @@ class Pool:
         if self._closed:
             connection.abort()
             raise self._unreachable("it was replaced or removed")
-        self._open.add(connection)
+        if connection.is_closing:
+            raise self._unreachable("it closed the connection at once")
+        return connection
+
+    async def _open_one(self) -> UpstreamConnection:
+        connection = UpstreamConnection(self, self._limits, self._clock, self._deadlines)
+        host, port = self._address
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(lambda: connection, host, port, ssl=self._tls)
+        except BaseException:
+            if connection in self._open:  # given up between the connection's standing and our being told
+                connection.abort()
+            raise
         return connection
 
     def close(self) -> None:
@@ -100,21 +111,25 @@ class Pool:
         for connection in self._open:
             connection.abort()
         if self._open:
+            self._emptied.clear()
             await self._emptied.wait()
 
-    def _new(self) -> UpstreamConnection:
-        return UpstreamConnection(
-            self._limits, self._clock, self._deadlines, on_free=self._on_free, on_lost=self._on_lost
-        )
+    # --- what its connections tell
 
-    def _on_free(self, connection: UpstreamConnection) -> None:
+    def opened(self, connection: UpstreamConnection) -> None:
+        """The connection stands."""
+        self._open.add(connection)
+
+    def freed(self, connection: UpstreamConnection) -> None:
+        """The connection may carry another exchange."""
         if self._closed:
             connection.abort()
             return
         connection.rest(self._deadlines.recent + self._limits.idle_seconds)
         self._idle.append(connection)
 
-    def _on_lost(self, connection: UpstreamConnection) -> None:
+    def lost(self, connection: UpstreamConnection) -> None:
+        """The connection is gone."""
         self._open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)

@@ -284,7 +284,8 @@ class ClientConnection(asyncio.Protocol):
         """End at once: what is being answered ends with ``problem``."""
         if self._watcher is not None:
             self._watcher.cancel(problem)
-        self._transport.abort() if self._linger else self._close(self._front.clock.now())
+        elif not self._linger:
+            self._close(self._front.clock.now())
 
     # --- within
 

@@ -1,13 +1,13 @@
 """A summary of the gaps between a stream's tokens in constant memory, however long the stream."""
 
-import math
+from math import ceil, log
 from typing import Final
 
 from headway.core.span import Itl
 
 _GROWTH: Final = 1.02
 """Each bucket's upper edge over its lower one: quantiles are right within 1 %, as in DDSketch (arXiv 1908.10693)."""
-_LOG_GROWTH: Final = math.log(_GROWTH)
+_LOG_GROWTH: Final = log(_GROWTH)
 _SHORTEST: Final = 1e-6
 """Seconds; tokens that came in one read have no gap to speak of."""
 
@@ -25,11 +25,13 @@ class Gaps:
 
     def add(self, gap: float) -> None:
         """One gap, in seconds."""
-        bucket = None if gap < _SHORTEST else math.ceil(math.log(gap) / _LOG_GROWTH)
-        self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
+        bucket = None if gap < _SHORTEST else ceil(log(gap) / _LOG_GROWTH)
+        buckets = self._buckets
+        buckets[bucket] = buckets.get(bucket, 0) + 1
         self._count += 1
         self._sum += gap
-        self._max = max(self._max, gap)
+        if gap > self._max:  # noqa: PLR1730 - max() is a call, and this is once a token
+            self._max = gap
 
     def summary(self) -> Itl | None:
         """The summary in seconds; ``None`` when there was no gap. Quantiles are by nearest rank."""
@@ -44,7 +46,7 @@ class Gaps:
         )
 
     def _quantile(self, q: float) -> float:
-        rank = math.ceil(q * self._count)
+        rank = ceil(q * self._count)
         seen = self._buckets.get(None, 0)
         if seen >= rank:
             return 0.0

@@ -125,7 +125,10 @@ class AnswerStream:
                 fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",
             ) from error
         for choice in chunk.choices or ():
-            self._choice(choice, now)
+            if choice.delta is not None:
+                self._delta(choice.delta, choice.index, now)
+            if choice.finish_reason is not None and choice.index == 0:
+                self._finish_reason = choice.finish_reason
         if self._model is None:
             self._model = chunk.model
         if chunk.usage is not None:
@@ -150,30 +153,25 @@ class AnswerStream:
             model=self._model,
         )
 
-    def _choice(self, choice: _Choice, now: float) -> None:
-        delta = choice.delta
-        if delta is not None and (delta.content or delta.reasoning_content or delta.reasoning or delta.tool_calls):
-            last = self.last_token
-            if last is None:
-                self.first_token = now
-            else:
-                self._gaps.add(now - last)
-            self.last_token = now
-            if delta.content and self.first_visible is None:
-                self.first_visible = now
-            if choice.index == 0:
-                self._keep(delta)
-        if choice.finish_reason is not None and choice.index == 0:
-            self._finish_reason = choice.finish_reason
-
-    def _keep(self, delta: _Delta) -> None:
-        """The text of the first choice: what a client without ``n`` would read."""
-        content = delta.content
+    def _delta(self, delta: _Delta, index: int, now: float) -> None:
+        content, tools = delta.content, delta.tool_calls
+        if not (content or tools or delta.reasoning_content or delta.reasoning):
+            return
+        last, self.last_token = self.last_token, now
+        if last is None:
+            self.first_token = now
+        else:
+            self._gaps.add(now - last)
+        if content and self.first_visible is None:
+            self.first_visible = now
+        if index:
+            return  # only the first choice is kept: what a client without ``n`` would read
         if content and self._room >= len(content):
             self._room -= len(content)
             self._content.append(content)
-        for piece in delta.tool_calls or ():
-            self._tool_piece(piece)
+        if tools:
+            for piece in tools:
+                self._tool_piece(piece)
 
     def _tool_piece(self, piece: WireToolCall) -> None:
         tool = self._tool_at.get(piece.index)
