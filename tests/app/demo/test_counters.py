@@ -62,7 +62,7 @@ def test_what_differs_is_told(report: Usage, words: str) -> None:
 def test_what_cannot_be_compared_says_why() -> None:
     report = Usage(input_tokens=55, output_tokens=10, cache_read=5)
     for verdict, reason in (
-        (judge(BEFORE, AFTER, ("b",), report), "b was restarted"),
+        (judge(BEFORE, AFTER, ("b",), report), "began anew: b"),
         (judge(BEFORE, {"a": AFTER["a"], "b": None}, (), report), "b gave no counters"),
         (judge(BEFORE, AFTER, (), Usage(input_tokens=55, output_tokens=10)), "does not know the tokens"),
     ):

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from headway.agents.knowledge.agent import KnowledgeAnswer
 from headway.app.demo.counters import Counters, Verdict, judge
+from headway.app.report.figures import count
 from headway.core.errors import NotFoundError
 from headway.core.task import TaskId
 from headway.core.usage import Usage
@@ -30,7 +31,9 @@ class Account(Struct, frozen=True, kw_only=True):
     anatomy: Anatomy
     levers: tuple[Lever, ...]
     tasks: int
-    """Tasks that Headway took the question's calls for; anything but 1 is a wrong identification."""
+    """Tasks that Headway took the question's calls for."""
+    attempts: int
+    """How often it was asked: again where an answer broke off. More tasks than that are a wrong identification."""
 
 
 def known_tasks(store: Store) -> frozenset[TaskId]:
@@ -38,7 +41,7 @@ def known_tasks(store: Store) -> frozenset[TaskId]:
     return frozenset(row.task for row in store.tasks(limit=1000))
 
 
-async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswer) -> Account:
+async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswer, attempts: int) -> Account:
     """The account of the task that was recorded since ``known``.
 
     Raises:
@@ -46,7 +49,7 @@ async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswe
     """
     rows = await _rows(store, known, len(answer.calls))
     spans = store.spans(max(rows, key=lambda row: row.calls).task)
-    return Account(answer=answer, anatomy=dissect(spans), levers=rank(spans), tasks=len(rows))
+    return Account(answer=answer, anatomy=dissect(spans), levers=rank(spans), tasks=len(rows), attempts=attempts)
 
 
 async def _rows(store: Store, known: frozenset[TaskId], calls: int) -> list[TaskRow]:
@@ -72,17 +75,31 @@ def checks(
 ) -> tuple[Verdict, ...]:
     """Do terms sum to E2E, does each question show as one task, and do report, client and engines count the same?"""
     report = _sum([one.anatomy.usage for one in accounts])
-    client = _sum([one.answer.usage for one in accounts])
     engines = judge(before, after, gone, report)
     prefix = {True: "engine counters agree: ", False: "engine counters differ: ", None: "engine counters unknown: "}
     off = max(abs(sum(one.anatomy.phases.values()) - one.anatomy.e2e) for one in accounts)
-    split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks != 1]
+    split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks > one.attempts]
     return (
         Verdict(agree=off <= ROUNDING, words=f"the critical path's terms sum to E2E, to within {ROUNDING:g} s"),
         Verdict(agree=not split, words="; ".join(split) or "each question was recognised as one task, without headers"),
-        Verdict(agree=client == report, words="report and client count the same tokens"),
+        _same_tokens(accounts),
         Verdict(agree=engines.agree, words=prefix[engines.agree] + engines.words),
     )
+
+
+def _same_tokens(accounts: Sequence[Account]) -> Verdict:
+    failures = sum(one.anatomy.failures for one in accounts)
+    if failures or any(one.attempts > 1 for one in accounts):
+        return Verdict(agree=None, words="calls broke off and were made again: what they cost the client cannot tell")
+    report, client = (
+        _sum(usages) for usages in zip(*((a.anatomy.usage, a.answer.usage) for a in accounts), strict=True)
+    )
+    same = "the same tokens" if report == client else f"different tokens: {_tokens(report)} and {_tokens(client)}"
+    return Verdict(agree=report == client, words=f"report and client count {same}")
+
+
+def _tokens(usage: Usage) -> str:
+    return f"{count(usage.input_tokens)} in ({count(usage.cache_read)} cached), {count(usage.output_tokens)} out"
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:

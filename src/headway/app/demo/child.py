@@ -130,7 +130,7 @@ class ServeProcess:
         words = self._log.read_text(errors="replace").splitlines()[-LAST_WORDS:]
         said = "\n  ".join(["", *words]) if words else " nothing"
         return EngineError(
-            f"The gateway ended {when}, {how}; its engines end with it. It said last:{said}\n ",
+            f"The gateway ended {when}, {how}; its engines end with it. It said last:{said}",
             fix=f"Its whole log is in {self._log}. Start the demo again with: headway demo",
         )
 

@@ -81,7 +81,7 @@ def judge(
 ) -> Verdict:
     """Compare the report's tokens with the growth of the engines' counters between two readings."""
     if gone:
-        return Verdict(agree=None, words=f"{', '.join(gone)} was restarted meanwhile, so its count began anew")
+        return Verdict(agree=None, words=f"restarted meanwhile, so counts began anew: {', '.join(gone)}")
     silent = [name for name in before if before[name] is None or after.get(name) is None]
     if silent:
         return Verdict(agree=None, words=f"{', '.join(silent)} gave no counters")

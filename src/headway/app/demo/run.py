@@ -107,14 +107,14 @@ async def _ask(mode: Mode, demo: Demo, index: Index, ready: Ready, store: Store,
     if mode == MODES[0]:
         console.print(Text(WEAK, "yellow"))
     console.print(Text(f"Question: {demo.question}\n", "bold"))
-    known = known_tasks(store)
+    known, attempts = known_tasks(store), 1
     try:
         answer = await _answer(mode, demo, index, ready, console)
     except UpstreamError as error:
         console.print(Text(f"  {error.what}\n  Asking once more: another replica may answer.", "yellow"))
-        answer = await _answer(mode, demo, index, ready, console)
+        answer, attempts = await _answer(mode, demo, index, ready, console), 2
     console.print(Text(f"\n{closing(answer)}", "dim"))
-    return await account(store, known, answer)
+    return await account(store, known, answer, attempts)
 
 
 async def _answer(mode: Mode, demo: Demo, index: Index, ready: Ready, console: Console) -> KnowledgeAnswer:
