@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,17 @@ async def test_an_interrupt_leaves_nothing_running(place: Path) -> None:
                 await work
         assert children() == []
         await engine.until(lambda: engine.active == 0)
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(
+    headway: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    ran = headway("demo", "--out", tmp_path / "file" / "out")
+    assert ran.code == 1
+    assert "Nothing can be written to" in ran.err
+    assert "--out" in ran.err
+    assert ran.out == ""
 
 
 @pytest.mark.model

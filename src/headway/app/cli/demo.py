@@ -43,12 +43,12 @@ def demo(
     from headway.app.demo.run import Demo, run
     from headway.app.report.terminal import console
 
-    screen = console()
+    folder, screen = _folder(out), console()
     weights = _weights(screen)
     work = Demo(
         question=question or BUNDLED_QUESTION,
         docs=docs or bundled_documents(),
-        out=_folder(out),
+        out=folder,
         engines=("--embedded", str(REPLICAS), "--weights", str(weights)),
         model=MODEL,
         keep=keep,
