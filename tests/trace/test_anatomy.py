@@ -71,6 +71,13 @@ def test_a_task_of_one_call() -> None:
     assert [bar.span.id for bar in found.bars] == ["a"]
 
 
+def test_a_call_that_goes_on_after_a_tool_inside_it_is_one_iteration() -> None:
+    # a decodes 1-2 and 4-6, between them its tool
+    found = account([call("a", 0, 6, marks=(0, 1, 6)), tool("t", 2, 4, "a")])
+    (one,) = found.iterations
+    assert (one.prefill, one.decode, one.tools) == (1, 3, 2)
+
+
 def test_a_task_without_spans_has_no_length_and_no_name() -> None:
     found = dissect([])
     assert (found.task, found.e2e, found.n, found.calls, found.path, found.iterations) == ("", 0, 0, 0, (), ())
@@ -277,4 +284,5 @@ def test_the_terms_sum_to_e2e_for_any_forest(spans: list[Span]) -> None:
     assert abs(fsum(found.phases.values()) - found.e2e) <= tolerance
     assert abs(fsum(bar.on_path for bar in found.bars) - found.e2e) <= tolerance
     assert Phase.HUMAN not in found.phases
+    assert all(bar.slack == 0 for bar in found.bars if bar.on_path)
     assert {one.id for one in spans} <= {bar.span.id for bar in found.bars}

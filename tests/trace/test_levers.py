@@ -135,6 +135,11 @@ def test_a_sub_agents_calls_stay_when_an_iteration_goes() -> None:
     assert seconds(spans)["one iteration fewer"] == 1
 
 
+def test_nor_does_the_time_of_the_tool_around_them_go() -> None:
+    spans = [call("a", 0, 1, asks=("1",)), tool("t", 1, 6, by="a"), call("sub", 2, 5, "t"), call("b", 6, 7)]
+    assert seconds(spans)["one iteration fewer"] == 1
+
+
 def test_one_call_keeps_what_was_retrieved() -> None:
     spans = [
         step("root", 0, 9),
