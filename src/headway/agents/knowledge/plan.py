@@ -1,6 +1,5 @@
 """Plans: what the model may propose, how a proposal is checked, and the plan that rules make when it fails."""
 
-import json
 import re
 from typing import Any, Final, Literal, get_args
 
@@ -93,7 +92,7 @@ def opening(question: str) -> list[dict[str, Any]]:
         }
     ]
     for asked, steps in EXAMPLES:
-        plan = json.dumps({"steps": msgspec.to_builtins(steps)})
+        plan = msgspec.json.encode({"steps": steps}).decode()
         messages += [{"role": "user", "content": f"Plan for: {asked}"}, {"role": "assistant", "content": plan}]
     return [*messages, {"role": "user", "content": f"Plan for: {question}"}]
 
