@@ -226,6 +226,19 @@ async def test_a_client_that_leaves_cuts_the_engine_off_at_once(stream: bool) ->
         assert served.gateway.upstream.open_connections == 0
 
 
+async def test_clients_that_leave_at_any_moment_leave_nothing() -> None:
+    async with FakeEngine(lambda _: Reply(chunks=("a", "b"))) as engine, serving(engine) as served:
+
+        async def hurry(steps: int) -> None:
+            async with served.connect() as (_, writer):
+                writer.write(chat(stream=steps % 2 == 0))
+                for _ in range(steps):
+                    await asyncio.sleep(0)  # one turn of the loop: connecting, sending and answering take a few
+
+        await asyncio.gather(*[hurry(steps) for steps in range(40)])
+        await served.spans(calls=20)  # most were read far enough to be calls
+
+
 async def test_an_openai_client_that_stops_listening_cuts_the_engine_off() -> None:
     reply = Reply(chunks=("a",) * 1000, itl=0.01)
     async with FakeEngine(lambda _: reply) as engine, serving(engine) as served, served.client() as client:

@@ -120,6 +120,13 @@ async def test_an_upgrade_is_not_made_but_the_request_is_served(pause: bool) -> 
         assert not {"connection", "upgrade", "http2-settings"} & set(engine.headers[0])
 
 
+async def test_a_pipelined_request_behind_an_upgrade_is_not_mixed_in() -> None:
+    async with FakeEngine() as engine, serving(engine) as served:
+        raw = await served.raw(chat("connection: upgrade\r\nupgrade: h2c\r\n") + chat(model="second"))
+    assert raw.count(b"HTTP/1.1 200 ") == 1
+    assert [request["model"] for request in engine.requests] == ["m"]
+
+
 SMUGGLING = {
     "length and chunks": HEAD + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks and length": HEAD + b"transfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n",

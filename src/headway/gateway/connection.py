@@ -58,7 +58,7 @@ class Owner(Protocol):
         ...
 
     def lost(self, connection: "UpstreamConnection") -> None:
-        """The connection is gone; told once to each that was opened."""
+        """The connection is gone, or never came to stand."""
         ...
 
 
@@ -73,6 +73,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_deadlines",
         "_exchange",
         "_fields",
+        "_given_up",
         "_head_bytes",
         "_head_told",
         "_headers",
@@ -114,6 +115,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._keep_alive = False
         self._complete = False
         self._paused = False
+        self._given_up = False
 
     # --- what the pool and the exchange tell
 
@@ -159,11 +161,20 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether it can carry nothing any more."""
         return self._transport.is_closing()
 
+    def give_up(self) -> None:
+        """Connecting was given up. The loop may still say that it stands, or never say that it is gone again."""
+        self._given_up = True
+        self._deadlines.discard(self)
+        self._owner.lost(self)
+
     # --- what the event loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The replica accepted."""
         self._transport = cast("asyncio.Transport", transport)
+        if self._given_up:
+            self._transport.abort()
+            return
         raw = cast("socket.socket", transport.get_extra_info("socket"))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._deadlines.add(self)

@@ -94,8 +94,7 @@ class Pool:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: connection, host, port, ssl=self._tls)
         except BaseException:
-            if connection in self._open:  # given up between the connection's standing and our being told
-                connection.abort()
+            connection.give_up()
             raise
         return connection
 

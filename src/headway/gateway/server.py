@@ -122,10 +122,11 @@ class ClientConnection(asyncio.Protocol):
             self._header_bytes += len(data)
         elif not self._busy:
             self._header_bytes = len(data)
+        body_at: int | None = None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._read_without_upgrade(data[upgrade.args[0] :])
+            body_at = upgrade.args[0]
         except httptools.HttpParserCallbackError as error:
             if not isinstance(error.__context__, _StopParsingError):
                 raise
@@ -134,6 +135,8 @@ class ClientConnection(asyncio.Protocol):
                 self._turn_away(not_http(error))
             self._deaf = True
             self._keep_alive = False
+        if body_at is not None:
+            self._read_without_upgrade(data[body_at:])
         if self._in_header and self._header_bytes > self._front.limits.header_bytes:
             self._turn_away(header_too_long(self._front.limits))
         if self._ready:
