@@ -70,12 +70,45 @@ def test_why_there_is_no_replica() -> None:
         assert (decision.receipt.winner, decision.receipt.candidates) == ("", ())
 
 
-def test_it_is_a_route_policy_that_has_nothing_to_learn() -> None:
+def home(policy: RoutePolicy, replica: str, task: str = TASK) -> None:
+    policy.observe(RouteSent(replica=ReplicaId(replica), task=TaskId(task)))
+    policy.observe(RouteDone(replica=ReplicaId(replica), task=TaskId(task), failed=False))
+
+
+def test_among_equals_a_task_stays_where_its_prompt_was_computed() -> None:
+    policy, view = LeastLoaded(), FleetView((load("a"), load("b"), load("c")))
+    home(policy, "b")
+    receipts = [policy.decide(call(), view, 0.0).receipt for _ in range(3)]
+    assert [receipt.winner for receipt in receipts] == ["b", "b", "b"]
+    assert receipts[0].reason == "as few in flight as any, served the task last"
+
+
+def test_load_comes_before_home() -> None:
     policy: RoutePolicy = LeastLoaded()
-    view = FleetView((load("a", 1), load("b")))
-    policy.observe(RouteSent(replica=ReplicaId("b"), task=TASK))
-    policy.observe(RouteDone(replica=ReplicaId("b"), task=TASK, failed=True))
-    assert policy.decide(call(), view, 0.0).receipt.winner == "b"
+    home(policy, "a")
+    assert policy.decide(call(), FleetView((load("a", 1), load("b"))), 0.0).receipt.winner == "b"
+
+
+def test_a_home_that_cannot_answer_is_passed_over() -> None:
+    policy = LeastLoaded()
+    home(policy, "a")
+    assert policy.decide(call(), FleetView((load("a", healthy=False), load("b"))), 0.0).receipt.winner == "b"
+    assert policy.decide(call("m", "a"), FleetView((load("a"), load("b"))), 0.0).receipt.winner == "b"
+
+
+def test_calls_of_no_known_task_have_no_home() -> None:
+    policy, view = LeastLoaded(), FleetView((load("a"), load("b")))
+    home(policy, "b", task="")
+    nobody = RouteRequest(model="m", task=TaskId(""))
+    assert [policy.decide(nobody, view, 0.0).receipt.winner for _ in range(3)] == ["a", "b", "a"]
+
+
+def test_homes_are_bounded_and_the_oldest_is_forgotten() -> None:
+    policy, view = LeastLoaded(), FleetView((load("a"), load("b")))
+    home(policy, "b")
+    for number in range(10_000):
+        home(policy, "b", task=f"other {number}")
+    assert policy.decide(call(), view, 0.0).receipt.winner == "a"
 
 
 MODELS = st.sampled_from(["m", "n", "o"])

@@ -1,6 +1,7 @@
 """Routing: which replica answers this call?"""
 
-from typing import Literal, Protocol
+from collections import OrderedDict
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -66,10 +67,18 @@ class RoutePolicy(Protocol):
         ...
 
 
-class LeastLoaded:
-    """The healthy replica with the fewest calls in flight; among equals, the one chosen longest ago.
+_HOMES: Final = 10_000
+"""Tasks whose last replica is remembered; the ones that were active longest ago are forgotten first."""
 
-    So equal replicas take turns, and a replica that is new or back takes its first call before any equal one.
+_FIRST: Final = -2
+"""A turn before every other: a replica that was never chosen has -1."""
+
+
+class LeastLoaded:
+    """The healthy replica with the fewest calls in flight; among equals the task's last one, then the longest idle.
+
+    A task's next call repeats its last one, so the replica that served that has computed most of the prompt already.
+    Beyond that, equal replicas take turns, and one that is new or back takes its first call before any equal one.
     """
 
     name = "least-loaded"
@@ -77,11 +86,13 @@ class LeastLoaded:
     def __init__(self) -> None:
         self._chosen: dict[ReplicaId, int] = {}
         self._turn = 0
+        self._homes: OrderedDict[TaskId, ReplicaId] = OrderedDict()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least loaded replica that serves ``request.model``, is healthy and is not excluded."""
         del now
         model, excluded, chosen = request.model, request.excluded, self._chosen
+        home = self._homes.get(request.task)
         best: ReplicaLoad | None = None
         best_load = best_turn = 0
         tied = False
@@ -91,7 +102,7 @@ class LeastLoaded:
             if not load.healthy or replica.id in excluded or (replica.models and model not in replica.models):
                 continue
             candidates.append(Candidate(replica.id, load.in_flight))
-            turn = chosen.get(replica.id, -1)
+            turn = _FIRST if replica.id == home else chosen.get(replica.id, -1)
             if best is None or load.in_flight < best_load:
                 best, best_load, best_turn, tied = load, load.in_flight, turn, False
             elif load.in_flight == best_load:
@@ -103,15 +114,18 @@ class LeastLoaded:
         self._turn += 1
         winner = best.replica.id
         chosen[winner] = self._turn
-        if len(candidates) == 1:
-            reason = "the only one"
-        else:
-            reason = "as few in flight as any, chosen longest ago" if tied else "fewest in flight"
+        reason = _reason(len(candidates), tied=tied, at_home=winner == home)
         receipt = Receipt(policy=self.name, winner=winner, reason=reason, candidates=tuple(candidates))
         return RouteDecision(replica=best.replica, receipt=receipt)
 
     def observe(self, event: RouteEvent) -> None:
-        """Nothing to learn: the view carries the loads."""
+        """Remember where a task's last call went."""
+        if isinstance(event, RouteDone) or not event.task:
+            return
+        self._homes[event.task] = event.replica
+        self._homes.move_to_end(event.task)
+        if len(self._homes) > _HOMES:
+            self._homes.popitem(last=False)
 
     def _none(self, request: RouteRequest, view: FleetView) -> RouteDecision:
         serving = [load for load in view.loads if not load.replica.models or request.model in load.replica.models]
@@ -126,3 +140,11 @@ class LeastLoaded:
             refusal, reason = "excluded", "every healthy replica that serves the model was tried already"
         receipt = Receipt(policy=self.name, winner="", reason=reason)
         return RouteDecision(replica=None, receipt=receipt, refusal=refusal)
+
+
+def _reason(candidates: int, *, tied: bool, at_home: bool) -> str:
+    if candidates == 1:
+        return "the only one"
+    if not tied:
+        return "fewest in flight"
+    return f"as few in flight as any, {'served the task last' if at_home else 'chosen longest ago'}"
