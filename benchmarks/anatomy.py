@@ -29,6 +29,7 @@ SPANS = 20_000
 RUNS = 11
 BUDGET = 0.100
 ORIGIN = 1_790_000_000.0
+WHOLE, LEVERS = "whole anatomy", "levers by replay"
 T = TypeVar("T")
 
 
@@ -88,47 +89,58 @@ def gateway(count: int) -> list[Span]:
     return trace.spans
 
 
-def timed(what: Callable[[], T]) -> tuple[float, T]:
-    """Median seconds of several runs, and the last result."""
-    seconds: list[float] = []
-    result = what()
-    for _ in range(RUNS):
+class Clocked:
+    """Times of the stages of one task, run after run, so that a busy machine slows all of them alike."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+
+    def __call__(self, stage: str, what: Callable[[], T]) -> T:
+        """Do it and note how long it took; what earlier runs left is cleared away before."""
         gc.collect()
         began = time.perf_counter()
         result = what()
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds), result
-
-
-def measure(name: str, spans: list[Span], budget: float | None) -> float:
-    """Print the figures of one task; the seconds that its anatomy took."""
-    stages: list[tuple[str, float]] = []
-
-    def stage(title: str, what: Callable[[], T]) -> T:
-        seconds, result = timed(what)
-        stages.append((title, seconds))
+        self.seconds.setdefault(stage, []).append(time.perf_counter() - began)
         return result
 
-    tree = stage("tree: repair, order, axis", lambda: grow(spans))
-    held = stage("contraction", lambda: contract(tree))
-    graph = stage("graph", lambda: graph_of(held))
-    own = stage("phases of every span", lambda: own_segments(tree, held, whole=False))
-    stage("critical path", lambda: stretches(tree, graph, held, own))
-    stage("slack", lambda: slacks(graph, held))
-    whole, anatomy = timed(lambda: dissect(spans))
-    ranked, levers = timed(lambda: rank(spans))
+    def median(self, stage: str) -> float:
+        """Median seconds of a stage."""
+        return statistics.median(self.seconds[stage])
 
+
+def measure(name: str, spans: list[Span], budget: float | None) -> None:
+    """Print the figures of one task."""
+    clocked = Clocked()
+    dissect(spans)
+    for _ in range(RUNS):
+        run(clocked, spans)
+    anatomy, levers = dissect(spans), rank(spans)
+
+    whole = clocked.median(WHOLE)
     ratio = "" if budget is None else f"   {whole / budget:5.2f} x the {budget * 1e3:.0f} ms to reach"
     print(
         f"{name}: {len(spans):,} spans, {anatomy.calls:,} calls, {len(anatomy.path):,} segments; median of {RUNS} runs"
     )
-    print(f"  whole anatomy            {whole * 1e3:7.1f} ms{ratio}")
-    for title, seconds in stages:
-        print(f"    {title:<27}{seconds * 1e3:5.1f} ms   {seconds / whole:5.0%}")
-    rest = max(whole - sum(seconds for _, seconds in stages), 0.0)
+    print(f"  {WHOLE:<29}{whole * 1e3:5.1f} ms{ratio}")
+    stages = [stage for stage in clocked.seconds if stage not in {WHOLE, LEVERS}]
+    for stage in stages:
+        print(f"    {stage:<27}{clocked.median(stage) * 1e3:5.1f} ms   {clocked.median(stage) / whole:5.0%}")
+    rest = max(whole - sum(map(clocked.median, stages)), 0.0)
     print(f"    {'bars, iterations, totals':<27}{rest * 1e3:5.1f} ms   {rest / whole:5.0%}")
-    print(f"  {len(levers)} levers by replay      {ranked * 1e3:7.1f} ms   {ranked / whole:5.2f} x the anatomy")
-    return whole
+    replayed = clocked.median(LEVERS)
+    print(f"  {f'{len(levers)} {LEVERS}':<29}{replayed * 1e3:5.1f} ms   {replayed / whole:5.2f} x the anatomy")
+
+
+def run(clocked: Clocked, spans: list[Span]) -> None:
+    """Every stage by itself, then all of them together."""
+    tree = clocked("tree: repair, order, axis", lambda: grow(spans))
+    held = clocked("contraction", lambda: contract(tree))
+    graph = clocked("graph", lambda: graph_of(held))
+    own = clocked("phases of every span", lambda: own_segments(tree, held, whole=False))
+    clocked("critical path", lambda: stretches(tree, graph, held, own))
+    clocked("slack", lambda: slacks(graph, held))
+    clocked(WHOLE, lambda: dissect(spans))
+    clocked(LEVERS, lambda: rank(spans))
 
 
 def main() -> int:

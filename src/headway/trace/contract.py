@@ -45,10 +45,11 @@ def contract(tree: Tree) -> Contraction:
     notes: list[str] = []
     node = _nodes(tree)
     is_call = [kind is ModelCall for kind in tree.kinds]
+    calls = [i for i, called in enumerate(is_call) if called]
     holder = _holders(tree, node, is_call)
     inner: dict[int, list[int]] = {}
-    for i, called in enumerate(is_call):
-        if called and i and is_call[holder[i]]:
+    for i in calls:
+        if i and is_call[holder[i]]:
             inner.setdefault(holder[i], []).append(i)
     if inner:
         _merge(tree, inner)
@@ -57,14 +58,19 @@ def contract(tree: Tree) -> Contraction:
             node[wrapper] = wrapper == 0
         holder = _holders(tree, node, is_call)
         notes.append(f"{_calls(len(inner))} recorded with another inside: the inner one is counted, once.")
-    calls = [i for i, called in enumerate(is_call) if called]
+        calls = [i for i in calls if is_call[i]]
     return _clip(tree, node, holder, calls, notes)
 
 
 def _nodes(tree: Tree) -> list[bool]:
     node = [kind is not Step and kind is not HumanWait for kind in tree.kinds]
     node[0] = True
-    agents = [i for i, span in enumerate(tree.spans) if i and type(span.work) is Step and span.work.agent is not None]
+    agents: list[int] = []
+    for i, kind in enumerate(tree.kinds):
+        if kind is Step and i:
+            work = tree.spans[i].work
+            if isinstance(work, Step) and work.agent is not None:
+                agents.append(i)
     if agents:
         holds = list(node)  # work at or below
         for i in range(len(holds) - 1, 0, -1):

@@ -69,7 +69,7 @@ def grow(spans: Sequence[Span]) -> Tree:
     if made_root:
         unique = [_root(unique), *unique]
         parent = [-1, *(p + 1 for p in parent)]
-    else:
+    elif parent.count(-1) > 1:  # waits for a person, which nothing holds
         parent = [tops[0] if p < 0 and i != tops[0] else p for i, p in enumerate(parent)]
     ordered, up, depth = _preorder(unique, parent)
     starts = [span.start for span in ordered]
@@ -145,27 +145,32 @@ def _root(spans: list[Span]) -> Span:
 
 
 def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int], list[int]]:
-    children: dict[int, list[int]] = {}
-    for i in range(len(spans) - 1, -1, -1):  # the earliest child last: it is the first to be popped
+    child, sibling = [-1] * len(spans), [-1] * len(spans)  # the first of each; lists of children would cost far more
+    root = 0
+    for i in range(len(spans) - 1, -1, -1):
         above = parent[i]
-        if above in children:
-            children[above].append(i)
+        if above < 0:
+            root = i
         else:
-            children[above] = [i]
+            sibling[i] = child[above]
+            child[above] = i
     ordered: list[Span] = []
     up: list[int] = []
     depth: list[int] = []
-    place = [0] * len(spans)
-    stack = children[-1]
+    stack = [(root, 0, 0)]
     while stack:
-        i = stack.pop()
-        above = place[parent[i]]
-        place[i] = len(ordered)
-        depth.append(depth[above] + 1 if ordered else 0)
-        up.append(above)
-        ordered.append(spans[i])
-        if i in children:
-            stack += children[i]
+        i, above, level = stack.pop()
+        while i >= 0:
+            here = len(ordered)
+            ordered.append(spans[i])
+            up.append(above)
+            depth.append(level)
+            if child[i] < 0:
+                i = sibling[i]
+                continue
+            if sibling[i] >= 0:
+                stack.append((sibling[i], above, level))
+            i, above, level = child[i], here, level + 1
     return ordered, up, depth
 
 
