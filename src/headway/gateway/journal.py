@@ -152,10 +152,10 @@ class Journal:
             _log.exception("a call could not be observed; it was served, and further such faults are only counted")
 
     def _span_id(self) -> SpanId:
-        return SpanId(f"{self._bits(64):016x}")
+        return SpanId(self._bits(64).to_bytes(8).hex())
 
     def _new_task(self) -> TaskId:
-        return TaskId(f"{self._bits(128):032x}")
+        return TaskId(self._bits(128).to_bytes(16).hex())
 
     def _call_span(self, record: CallRecord, now: float) -> Span:
         answer = record.answer
@@ -195,8 +195,9 @@ class Journal:
 
 
 def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:
-    named = fields.keys() & _IDENTITY_NAMES
-    return {name.decode(): fields[name].decode("latin-1") for name in named} if named else _NO_HEADERS
+    if _IDENTITY_NAMES.isdisjoint(fields):
+        return _NO_HEADERS
+    return {name.decode(): fields[name].decode("latin-1") for name in fields.keys() & _IDENTITY_NAMES}
 
 
 def _outcome(record: CallRecord, now: float) -> CallAnswered | CallFailed:
