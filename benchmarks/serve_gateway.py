@@ -8,7 +8,6 @@ Prints {"port": N} when it listens and, once it has ended on SIGTERM and recorde
 import argparse
 import asyncio
 import json
-import secrets
 import signal
 from collections import Counter
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall
 from headway.gateway.app import Gateway
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.ids import Ids
 from headway.policy.identify import Identifier
 from headway.policy.route import LeastLoaded
 from headway.trace.record import Recorder
@@ -49,14 +49,15 @@ def _evidence(store: Store) -> Counter[str]:
 
 
 async def _serve(options: argparse.Namespace, recorder: Recorder | None) -> None:
+    clock = SystemClock()
     gateway = Gateway(
         LiveFleet([Replica(id=ReplicaId("mock"), url=options.upstream)]),
         policy=LeastLoaded(),
-        identifier=Identifier(new_id=lambda: secrets.token_hex(16)) if options.identify else None,
+        identifier=Identifier(new_id=Ids(clock).task) if options.identify else None,
         recorder=recorder,
         limits=Limits(),
         recording=Recording(enabled=options.record),
-        clock=SystemClock(),
+        clock=clock,
     )
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 import signal
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager
@@ -21,6 +20,7 @@ from headway.gateway.app import Gateway
 from headway.gateway.engines import EmbeddedFleet, EngineSpec
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Prober
+from headway.gateway.ids import Ids
 from headway.gateway.policies import DEFAULT, load
 from headway.policy.identify import Identifier
 from headway.trace.record import Recorder
@@ -141,14 +141,15 @@ class _Running:
                 fix="Name one with --upstream URL (may be repeated), or start local ones with --embedded 2.",
             )
         self._recorder = self._open_recorder()
+        clock = SystemClock()
         self.gateway = Gateway(
             self.fleet,
             policy=policy,
-            identifier=Identifier(new_id=lambda: secrets.token_hex(16)),
+            identifier=Identifier(new_id=Ids(clock).task),
             recorder=self._recorder,
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
-            clock=SystemClock(),
+            clock=clock,
         )
 
     def in_flight(self) -> int:

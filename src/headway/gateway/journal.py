@@ -4,8 +4,6 @@ Nothing here may harm a request: an exception out of identity or metrics is coun
 """
 
 import logging
-import os
-import random
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +14,7 @@ from headway.core.config import Recording
 from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Span, ToolCallRef, ToolUse, Work
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
+from headway.gateway.ids import Ids
 from headway.gateway.metrics import Metrics
 from headway.policy.headers import IDENTITY_HEADERS
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
@@ -62,7 +61,7 @@ class Journal:
         recorder: takes the spans; without it none are made for it, but metrics still are if there is an identifier.
         metrics: counts every call that is observed.
         recording: whether text is kept.
-        clock: for when calls end.
+        clock: for when calls end, and for the ids of tasks.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Journal:
         self._metrics = metrics
         self._clock = clock
         self._keep_text = recording.keep_text
-        self._bits = random.Random(os.urandom(16)).getrandbits  # noqa: S311 - ids must be unique, not secret
+        self._ids = Ids(clock)
         self.active = identifier is not None or recorder is not None
         """Off: answers are relayed without being looked into."""
         self.faults = 0
@@ -152,10 +151,10 @@ class Journal:
             _log.exception("a call could not be observed; it was served, and further such faults are only counted")
 
     def _span_id(self) -> SpanId:
-        return SpanId(self._bits(64).to_bytes(8).hex())
+        return SpanId(self._ids.span())
 
     def _new_task(self) -> TaskId:
-        return TaskId(self._bits(128).to_bytes(16).hex())
+        return TaskId(self._ids.task())
 
     def _call_span(self, record: CallRecord, now: float) -> Span:
         answer = record.answer
