@@ -25,13 +25,6 @@ START = bytes(16)
 K = TypeVar("K")
 
 
-class Reply(Struct, frozen=True, gc=False):
-    """An assistant's message, and its digests."""
-
-    message: Message
-    said: Utterance
-
-
 class History(Struct, kw_only=True, gc=False):
     """A request's history, as far as it had to be read."""
 
@@ -46,7 +39,7 @@ class History(Struct, kw_only=True, gc=False):
     """Turns with this very history, oldest first."""
     known: Sequence[Turn] = ()
     """Turns whose history is the longest that this one extends, oldest first."""
-    reply: Reply | None = None
+    reply: Utterance | None = None
     """What the history says was answered to ``known``; ``None`` if the client left that out."""
     news: Sequence[Message] = ()
     """The messages after ``known``, the reply included; all of them if nothing is known."""
@@ -56,32 +49,27 @@ class Shelf(Generic[K]):
     """Turns by key, a few under each, oldest first."""
 
     def __init__(self) -> None:
-        self._turns: dict[K, list[Turn]] = {}
+        self._turns: dict[K, tuple[Turn, ...]] = {}
 
-    def get(self, key: K) -> list[Turn]:
+    def get(self, key: K) -> tuple[Turn, ...]:
         """Those under ``key``; empty if there are none."""
-        return self._turns.get(key, [])
+        return self._turns.get(key, ())
 
     def add(self, key: K, turn: Turn) -> bool:
         """Put ``turn`` under ``key``; whether the key is a new one."""
-        turns = self._turns.get(key)
-        if turns is None:
-            self._turns[key] = [turn]
-            return True
-        if len(turns) == SAME_KEY:
-            del turns[0]
-        turns.append(turn)
-        return False
+        turns = self._turns.get(key, ())
+        self._turns[key] = (*turns[1 - SAME_KEY :], turn)
+        return not turns
 
     def remove(self, key: K, turn: Turn) -> bool:
         """Take ``turn`` away if it is still there; whether the key is gone with it."""
-        turns = self._turns.get(key, [])
-        if turn in turns:
-            turns.remove(turn)
-            if not turns:
-                del self._turns[key]
-                return True
-        return False
+        turns = self._turns.get(key, ())
+        left = tuple([other for other in turns if other is not turn])
+        if left:
+            self._turns[key] = left
+        elif turns:
+            del self._turns[key]
+        return bool(turns) and not left
 
 
 class Chains:
@@ -148,14 +136,14 @@ class Chains:
             if message.role == "assistant":
                 continue
             if known := self._chains.get(history.chain):
-                alike = [turn for turn in known if turn.said == history.said] or known
+                alike = tuple([turn for turn in known if turn.said == history.said]) or known
                 if position == len(everything):
                     history.same = alike
                 else:
                     history.known, after = alike, position
         history.news = everything[after:]
         if after and history.news[0].role == "assistant":
-            history.reply = Reply(history.news[0], spoken(history.news[0]))
+            history.reply = spoken(history.news[0])
         return history
 
 
@@ -169,7 +157,7 @@ def _gap(messages: bytes) -> bytes:
     return b'}, {"' if messages[colon + 2 : colon + 3] == b" " else b'},{"'
 
 
-def _repeated(same: list[Turn]) -> History | None:
+def _repeated(same: Sequence[Turn]) -> History | None:
     """The history of ``same`` once more; ``None`` where it must be read, as others may be at this point too."""
     if any(turn.descends for turn in same):
         return None
@@ -184,7 +172,7 @@ def _repeated(same: list[Turn]) -> History | None:
     )
 
 
-def _extended(known: list[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
+def _extended(known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
     """The history of ``known`` with ``news`` after it."""
     before = known[-1]
     history = History(
@@ -199,7 +187,7 @@ def _extended(known: list[Turn], raw: tuple[int, bytes], news: list[Message]) ->
     for message in news:
         said = _follow(history, message)
         if said is not None and message is news[0]:
-            history.reply = Reply(message, said)
+            history.reply = said
     return history
 
 

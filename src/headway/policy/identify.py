@@ -8,7 +8,7 @@ from msgspec import Struct
 from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
 from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
 from headway.policy.memory import Memory, Tenant
-from headway.policy.messages import IssuedCall, canonical, utterance
+from headway.policy.messages import IssuedCall, utterance
 from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
 from headway.policy.turn import OpenTool, Turn
 
@@ -85,32 +85,33 @@ class Identifier:
         if link is None:
             seen = history.known or history.same
             agent = seen[-1].agent if seen else agent_of(request)
-            link = by_content(tenant, request, agent) or by_session(tenant, request)
+            link = by_content(tenant, request, agent)
+            if link is None and said.session is not None:
+                link = by_session(tenant, request)
         else:
             agent = link.turn.agent
         identity = self._identity(said, tenant, link)
-        if link is not None:
-            self._follow(tenant, link)
-        same_task = link is not None and link.turn.task == identity.task
-        self._memory.add(
-            Turn(
-                span=opening.span,
-                tenant=opening.tenant,
-                task=identity.task,
-                session=identity.session,
-                opened=now,
-                raw=history.raw,
-                chain=history.chain,
-                said=history.said,
-                root=history.root,
-                agent=agent,
-                specific=history.specific,
-                parent=link.parent if link is not None and same_task else None,
-                evidence="new" if link is None else link.evidence,
-                descends=link is not None and link.descends,
-                opener=link.opener if link is not None else None,
-            )
+        turn = Turn(
+            span=opening.span,
+            tenant=opening.tenant,
+            task=identity.task,
+            session=identity.session,
+            opened=now,
+            raw=history.raw,
+            chain=history.chain,
+            said=history.said,
+            root=history.root,
+            agent=agent,
+            specific=history.specific,
         )
+        if link is not None:
+            turn.evidence, turn.descends, turn.opener = link.evidence, link.descends, link.opener
+            if link.turn.task == turn.task:
+                turn.parent = link.parent
+            if link.by_history:
+                link.turn.continued = True
+            self._memory.used(link.turn, link.tools)
+        self._memory.add(turn)
         return identity
 
     def observe(self, event: CallAnswered | CallFailed, now: float) -> None:
@@ -123,60 +124,51 @@ class Identifier:
             turn.state = "failed"
             return
         turn.state = "answered"
-        turn.answer, turn.calls = utterance(event.content, event.tool_calls), canonical(event.tool_calls)
-        issued = [(call, self._tool(call, turn)) for call in event.tool_calls]
+        turn.answer = utterance(event.content, event.tool_calls)
+        issued = [(call, self._tool(call)) for call in event.tool_calls]
         self._memory.answered(turn, event.content, issued)
 
-    def _tool(self, call: IssuedCall, turn: Turn) -> OpenTool:
-        return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]), turn=turn)
-
-    def _follow(self, tenant: Tenant, link: Link) -> None:
-        """Note that the turn was used, and that its tools have done their work."""
-        self._memory.touch(link.turn)
-        if link.by_history:
-            link.turn.continued = True
-        for tool in link.tools:
-            tool.delivered = True
-            tenant.prompts.remove(tool)
+    def _tool(self, call: IssuedCall) -> OpenTool:
+        return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]))
 
     def _identity(self, said: Declared, tenant: Tenant, link: Link | None) -> Identity:
-        task, evidence, confidence = self._task(said, link)
-        known = tenant.by_task.get(task)
-        if said.session is not None:
-            session = said.session
-        elif link is not None:
-            session = link.turn.session
-        elif known is not None:
-            session = known.session
+        if link is None:
+            task = TaskId(self._new_id()) if said.task is None else said.task
+            known = None if said.task is None else tenant.by_task.get(task)
+            session = said.session or (SessionId(task) if known is None else known.session)
+            evidence: Evidence = "new" if said.task is None else "explicit"
+            return Identity(
+                task=task,
+                session=session,
+                evidence=evidence,
+                confidence=1.0,
+                parent=said.parent,
+                opens_task=known is None,
+            )
+        if said.task is not None:
+            task, opens, evidence, confidence = said.task, said.task not in tenant.by_task, "explicit", 1.0
         else:
-            session = SessionId(task)
+            task = TaskId(self._new_id()) if link.opens_task else link.turn.task
+            opens, evidence, confidence = link.opens_task, link.evidence, link.confidence
         return Identity(
             task=task,
-            session=session,
+            session=said.session or link.turn.session,
             evidence=evidence,
             confidence=confidence,
-            parent=said.parent or (link.parent if link is not None else None),
-            opens_task=known is None if said.task is not None else link is None or link.opens_task,
-            human_wait=link.human_wait if link is not None else None,
-            tools=tuple(_pending(tool) for tool in link.tools) if link is not None else (),
+            parent=said.parent or link.parent,
+            opens_task=opens,
+            human_wait=link.human_wait,
+            tools=tuple([_pending(tool, link.turn) for tool in link.tools]) if link.tools else (),
         )
 
-    def _task(self, said: Declared, link: Link | None) -> tuple[TaskId, Evidence, float]:
-        if said.task is not None:
-            return said.task, "explicit", 1.0
-        if link is None:
-            return TaskId(self._new_id()), "new", 1.0
-        task = TaskId(self._new_id()) if link.opens_task else link.turn.task
-        return task, link.evidence, link.confidence
 
-
-def _pending(tool: OpenTool) -> PendingTool:
+def _pending(tool: OpenTool, turn: Turn) -> PendingTool:
     return PendingTool(
         call_id=tool.call_id,
         name=tool.name,
         span_id=tool.span,
-        issued_by=tool.turn.span,
-        issued_at=tool.turn.closed or tool.turn.opened,
+        issued_by=turn.span,
+        issued_at=turn.closed or turn.opened,
         failed=tool.failed,
     )
 

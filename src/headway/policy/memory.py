@@ -43,7 +43,6 @@ class Tenant:
         self.passages.remove(turn)
         for tool in turn.tools:
             self.prompts.remove(tool)
-        turn.tools = ()  # they point back at the turn: without this, only a garbage collection would free both
         if self.by_session.get(turn.session) is turn:
             del self.by_session[turn.session]
         if self.by_task.get(turn.task) is turn:
@@ -87,17 +86,23 @@ class Memory:
     def answered(self, turn: Turn, content: str, issued: list[tuple[IssuedCall, OpenTool]]) -> None:
         """Index what ``turn`` was answered."""
         tenant, before = self._tenants[turn.tenant], turn.charge
-        turn.tools = tuple(tool for _, tool in issued)
+        turn.tools = tuple([tool for _, tool in issued])
         tenant.passages.add(turn, content)
         for call, tool in issued:
-            turn.charge += TOOL_BYTES + len(call.id) + len(call.name) + tenant.prompts.add(tool, call)
+            tenant.prompts.add(turn, tool, call)
+            turn.charge += TOOL_BYTES + len(call.id) + len(call.name) + tool.charge
         self.bytes += turn.charge - before
         self._fit()
 
-    def touch(self, turn: Turn) -> None:
-        """``turn`` was useful: it is forgotten last."""
+    def used(self, turn: Turn, delivered: tuple[OpenTool, ...]) -> None:
+        """``turn`` was useful: it is forgotten last; and those of its tools are done."""
         if turn.span in self._turns:
             self._turns.move_to_end(turn.span)
+        for tool in delivered:
+            tool.delivered = True
+            turn.charge -= tool.charge
+            self.bytes -= tool.charge
+            self._tenants[turn.tenant].prompts.remove(tool)
 
     def _fit(self) -> None:
         while self.bytes > self._max:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -124,22 +125,13 @@ def utterance(content: str, issued: Sequence[IssuedCall]) -> Utterance:
     said = visible(content)
     return Utterance(
         text=_digest(said) if said else b"",
-        calls=_digest("".join([f"{call.id}\x00{call.name}\x00{call.arguments}\x00" for call in issued]))
-        if issued
-        else b"",
+        calls=_digest("".join([_call(call.id, call.name, call.arguments) for call in issued])) if issued else b"",
     )
 
 
 def spoken(message: Message) -> Utterance:
     """What an assistant message says, as `utterance` digests the answer that it copies."""
     return utterance(text(message), calls(message))
-
-
-def canonical(issued: Sequence[IssuedCall]) -> bytes:
-    """Digest of tool calls whose arguments are compared as JSON values: some clients decode and re-encode them."""
-    if not issued:
-        return b""
-    return _digest("\x00".join([part for call in issued for part in (call.id, call.name, _sorted(call.arguments))]))
 
 
 def link(previous: bytes, message: Message) -> bytes:
@@ -172,8 +164,10 @@ def _json_text(value: str | dict[str, Any]) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _sorted(arguments: str) -> str:
-    try:
-        return msgspec.json.encode(msgspec.json.decode(arguments), order="sorted").decode()
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return arguments
+def _call(id_: str, name: str, arguments: str) -> str:
+    """A tool call without what re-encoding may change in its arguments: white space, escapes, the order of fields."""
+    if not arguments.isascii() or "\\u" in arguments:
+        with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            arguments = msgspec.json.encode(msgspec.json.decode(arguments)).decode()
+    fields = sorted("".join(arguments.split()).strip("{}").split(","))
+    return f"{id_}\x00{name}\x00{','.join(fields)}\x00"

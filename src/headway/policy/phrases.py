@@ -1,7 +1,7 @@
 """Finding a text inside other texts without keeping either: by its most telling fragment, then by digest.
 
 Fragments are what lies between line ends, full stops, colons, quotes and angle brackets, so a text has the same ones
-inside a template, a list or a pair of tags. They are cut and looked up by C loops: about 2 µs per kilobyte.
+inside a template, a list or a pair of tags. They are cut and looked up by C loops.
 """
 
 import re
@@ -60,9 +60,8 @@ def pieces(answer: str) -> list[str]:
 
 def fragments(text: str) -> list[str]:
     """Cut ``text`` where templates do."""
-    return (
-        text.replace(".", "\n").replace(":", "\n").replace('"', "\n").replace("<", "\n").replace(">", "\n").split("\n")
-    )
+    text = text.replace(".", "\n").replace(":", "\n").replace('"', "\n")
+    return text.replace("<", "\n").replace(">", "\n").split("\n")
 
 
 def known(text: str, keys: KeysView[int]) -> list[str]:

@@ -6,10 +6,10 @@ from msgspec import Struct
 from xxhash import xxh3_128_digest
 
 from headway.core.task import Evidence, SessionId, SpanId, TaskId
-from headway.policy.chain import History, Reply
+from headway.policy.chain import History
 from headway.policy.continuation import author
 from headway.policy.memory import Tenant
-from headway.policy.messages import Message, calls, canonical, decode, results, text
+from headway.policy.messages import Message, Utterance, decode, results, text
 from headway.policy.phrases import MIN_TEXT
 from headway.policy.turn import OpenTool, Turn
 
@@ -73,14 +73,14 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     same, known = history.same, history.known
     if request.session is not None:
         same, known = _own(same, request.session), _own(known, request.session)
-    failed = [turn for turn in same if turn.state == "failed" and not turn.continued]
+    failed = [turn for turn in same if turn.state == "failed" and not turn.continued] if same else ()
     if failed and request.now - (failed[-1].closed or failed[-1].opened) <= RETRY_SECONDS:
         return _repeats(failed[-1])
     candidates, certainty = _candidates(history, known)
     fresh = [turn for turn in candidates if not turn.continued]
     if fresh:
         return _extends(request, fresh[-1], certainty / _sessions(fresh))
-    again = [turn for turn in same if turn.descends and turn.state != "failed"]
+    again = [turn for turn in same if turn.descends and turn.state != "failed"] if same else ()
     if again:
         return _repeats(again[-1])
     if _sessions(candidates) != 1:
@@ -97,11 +97,11 @@ def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
     if nobodys and not tenant.prompts:
         return None  # byte for byte what was nobody's continuation before: the same question, asked again
     messages = (decode(request.messages) or []) if history.known or history.same else history.news
-    if not any(message.role == "assistant" for message in messages):
+    if tenant.prompts and not _answered(messages):
         first = next((text(message) for message in messages if message.role == "user"), "")
-        tool = tenant.prompts.find(first, history.root)
-        if tool is not None and _is_own(tool.turn, request):
-            return Link(turn=tool.turn, evidence="sub_agent", confidence=SUB_AGENT, parent=tool.span)
+        found = tenant.prompts.find(first, history.root)
+        if found is not None and _is_own(found[1], request):
+            return Link(turn=found[1], evidence="sub_agent", confidence=SUB_AGENT, parent=found[0].span)
     if nobodys:
         return None
     return _carries(tenant, request, messages, agent)
@@ -131,7 +131,7 @@ def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn]
     """Those of ``known`` that this history can be a continuation of, and how certain that is."""
     reply = history.reply
     if reply is not None:
-        verified = [turn for turn in known if _agrees(reply, turn)]
+        verified = [turn for turn in known if _agrees(reply, turn.answer)]
         if verified:
             return verified, EXACT
     if not known or known[-1].specific < MIN_TEXT:
@@ -141,14 +141,11 @@ def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn]
     return (known, UNVERIFIED) if _sessions(known) == 1 else ((), 0.0)
 
 
-def _agrees(reply: Reply, turn: Turn) -> bool:
-    """Whether a history's reply is what ``turn`` was answered; beside tool calls, a client may drop the text."""
-    answer, said = turn.answer, reply.said
-    if answer is None:
+def _agrees(reply: Utterance, answer: Utterance | None) -> bool:
+    """Whether a history's reply is our answer; beside tool calls, a client may drop the text."""
+    if answer is None or reply.calls != answer.calls:
         return False
-    if answer.calls:
-        return said.calls == answer.calls or canonical(calls(reply.message)) == turn.calls
-    return not said.calls and bool(said.text) and said.text == answer.text
+    return bool(reply.calls) or (reply.text == answer.text and bool(reply.text))
 
 
 def _repeats(turn: Turn) -> Link:
@@ -222,7 +219,7 @@ def _carries(tenant: Tenant, request: Request, messages: Sequence[Message], agen
     if carried is None or not _is_own(carried.turn, request):
         return None
     turn = carried.turn
-    if not any(message.role == "assistant" for message in messages) and request.history.chain == turn.root:
+    if request.history.chain == turn.root and not _answered(messages):
         return None  # asks what the turn was asked, in the same words: somebody else
     quiet = _quiet(tenant, turn.task, request.now)
     if quiet > QUIET_SECONDS:
@@ -236,6 +233,10 @@ def _quiet(tenant: Tenant, task: TaskId, now: float) -> float:
     """Seconds since a call of ``task`` was last in flight."""
     latest = tenant.by_task.get(task)
     return now - latest.closed if latest is not None and latest.closed is not None else 0.0
+
+
+def _answered(messages: Sequence[Message]) -> bool:
+    return any(message.role == "assistant" for message in messages)
 
 
 def _own(turns: Sequence[Turn], session: SessionId) -> list[Turn]:

@@ -2,7 +2,7 @@
 
 from headway.policy.messages import IssuedCall
 from headway.policy.phrases import MIN_FRAGMENT, MIN_TEXT, fragments, known, strings
-from headway.policy.turn import OpenTool
+from headway.policy.turn import OpenTool, Turn
 
 MIN_PROMPT = 16
 """Characters of a prompt that is recognised when it is repeated whole; inside another text it takes `MIN_TEXT`."""
@@ -20,52 +20,46 @@ class Prompts:
     """The arguments of one tenant's open tool calls."""
 
     def __init__(self) -> None:
-        self._open: dict[int, list[tuple[str, OpenTool]]] = {}
+        self._open: dict[int, tuple[tuple[str, OpenTool, Turn], ...]] = {}
 
-    def add(self, tool: OpenTool, issued: IssuedCall) -> int:
-        """Let a sub-agent be recognised by the arguments that ``tool`` was called with; bytes that it takes."""
+    def add(self, turn: Turn, tool: OpenTool, issued: IssuedCall) -> None:
+        """Let a sub-agent be recognised by the arguments that ``turn`` called ``tool`` with."""
         keys: list[int] = []
-        taken = 0
-        for prompt in strings(issued.arguments) or [issued.arguments.strip()]:
+        for prompt in strings(issued.arguments) or (issued.arguments.strip(),):
             if not MIN_PROMPT <= len(prompt) <= MAX_PROMPT:
                 continue
             telling = [hash(fragment) for fragment in fragments(prompt) if len(fragment) >= MIN_FRAGMENT]
-            fresh = set([hash(prompt), *telling][: MAX_KEYS + 1])
+            fresh = {hash(prompt), *telling[:MAX_KEYS]}
+            entry = prompt, tool, turn
             for key in fresh:
-                shelf = self._open.setdefault(key, [])
-                if len(shelf) == SAME_PROMPT:
-                    del shelf[0]
-                shelf.append((prompt, tool))
+                self._open[key] = (*self._open.get(key, ())[1 - SAME_PROMPT :], entry)
             keys.extend(fresh)
-            taken += PROMPT_BYTES * (1 + len(fresh)) + 4 * len(prompt)
+            tool.charge += PROMPT_BYTES * (1 + len(fresh)) + 4 * len(prompt)
         tool.keys = tuple(keys)
-        return taken
 
     def remove(self, tool: OpenTool) -> None:
         """Forget ``tool``: it is done."""
         for key in tool.keys:
-            left = [entry for entry in self._open.get(key, []) if entry[1] is not tool]
+            left = tuple([entry for entry in self._open.pop(key, ()) if entry[1] is not tool])
             if left:
                 self._open[key] = left
-            else:
-                self._open.pop(key, None)
-        tool.keys = ()
+        tool.keys, tool.charge = (), 0
 
-    def find(self, first: str, root: bytes | None) -> OpenTool | None:
+    def find(self, first: str, root: bytes | None) -> tuple[OpenTool, Turn] | None:
         """The latest open call whose arguments hold ``first``, the first user message of a new history.
 
         A history that starts exactly like the caller's own is not its sub-agent but somebody who asked the same.
         """
         first = first.strip()
-        best: OpenTool | None = None
+        best: tuple[OpenTool, Turn] | None = None
         for fragment in known(first[:MAX_PROMPT], self._open.keys()):
-            for prompt, tool in self._open[hash(fragment)]:
-                if tool.turn.root == root or (best and best.turn.opened >= tool.turn.opened):
+            for prompt, tool, turn in self._open[hash(fragment)]:
+                if turn.root == root or (best and best[1].opened >= turn.opened):
                     continue
                 inside = len(first) >= MIN_TEXT and first in prompt
                 around = len(prompt) >= MIN_TEXT and prompt in first
                 if inside or around or (len(first) >= MIN_PROMPT and first == prompt):
-                    best = tool
+                    best = tool, turn
         return best
 
     def __len__(self) -> int:

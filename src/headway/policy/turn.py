@@ -1,4 +1,8 @@
-"""One call as identity remembers it: digests and times, no prompts."""
+"""One call as identity remembers it: digests and times, no prompts.
+
+Nothing here points back at what points at it, so the garbage collector need not walk the tens of thousands of calls
+that are remembered (``gc=False``).
+"""
 
 from typing import Literal
 
@@ -8,20 +12,21 @@ from headway.core.task import Evidence, SessionId, SpanId, TaskId
 from headway.policy.messages import Utterance
 
 
-class OpenTool(Struct, eq=False, kw_only=True):
+class OpenTool(Struct, eq=False, kw_only=True, gc=False):
     """A tool call that an answer issued; open until a request brings its result."""
 
     call_id: str
     name: str
     span: SpanId
-    turn: "Turn"
     delivered: bool = False
     failed: bool | None = None
     keys: tuple[int, ...] = ()
     """Under which its arguments can be found while it is open."""
+    charge: int = 0
+    """Bytes that these take."""
 
 
-class Turn(Struct, eq=False, kw_only=True):
+class Turn(Struct, eq=False, kw_only=True, gc=False):
     """A call and its answer. Two turns are the same only if they are the same object."""
 
     span: SpanId
@@ -44,15 +49,13 @@ class Turn(Struct, eq=False, kw_only=True):
     specific: int = 0
     """Characters of the history that are not system messages: how much there is to recognise it by."""
     parent: SpanId | None = None
-    evidence: Evidence
+    evidence: Evidence = "new"
     """What tied it to its task, apart from headers."""
     descends: bool = False
     """Recognised by its history, so an identical request is a repetition and not somebody else's."""
     opener: str | None = None
     """How the machine-made messages of this history begin, once there was one."""
     answer: Utterance | None = None
-    calls: bytes = b""
-    """Digest of the answer's tool calls that bears a re-encoding of their arguments."""
     tools: tuple[OpenTool, ...] = ()
     continued: bool = False
     """A later request was taken for its continuation."""
