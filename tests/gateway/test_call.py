@@ -226,6 +226,16 @@ async def test_a_client_that_leaves_cuts_the_engine_off_at_once(stream: bool) ->
         assert served.gateway.upstream.open_connections == 0
 
 
+async def test_a_client_that_hangs_up_after_done_had_its_whole_answer() -> None:
+    unended = streamed(EVENT + b"data: [DONE]\n\n", end=b"")
+    async with raw_engine(unended, b"never asked for") as engine, serving(engine) as served:
+        async with served.connect() as (reader, writer):
+            writer.write(chat(stream=True))
+            await reader.readuntil(b"[DONE]\n\n")
+        span, call = await served.call()
+    assert (span.error, call.finish_reason) == (None, "stop")
+
+
 async def test_clients_that_leave_at_any_moment_leave_nothing() -> None:
     async with FakeEngine(lambda _: Reply(chunks=("a", "b"))) as engine, serving(engine) as served:
 

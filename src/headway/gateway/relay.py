@@ -25,6 +25,11 @@ class BrokenAnswerError(UpstreamError):
 class Relay(Protocol):
     """One answer on its way to the client; `body` and `end` raise `BrokenAnswerError`."""
 
+    @property
+    def said_all(self) -> bool:
+        """The client was sent all that it waits for, though the response may not have ended yet."""
+        ...
+
     def body(self, data: bytes, now: float) -> None:
         """A piece of the answer came."""
         ...
@@ -55,6 +60,11 @@ class StreamRelay:
         self._client = client
         self._scanner = EventScanner(limit)
         self._stream = AnswerStream(limit) if observed else None
+
+    @property
+    def said_all(self) -> bool:
+        """``[DONE]`` was passed on: most clients read no further and hang up."""
+        return self._stream is not None and self._stream.done
 
     def body(self, data: bytes, now: float) -> None:
         """Pass on the events that ``data`` completes."""
@@ -108,6 +118,8 @@ class StreamRelay:
 class OpaqueRelay:
     """A stream in an encoding that we cannot read, though we asked for none: passed on as it comes."""
 
+    said_all = False
+
     def __init__(self, client: Client) -> None:
         self._client = client
 
@@ -140,6 +152,8 @@ class WholeRelay:
         limit: largest answer in bytes.
         observed: whether the answer is looked into; only good ones in plain JSON should be.
     """
+
+    said_all = False
 
     def __init__(self, client: Client, status: int, headers: Headers, limit: int, *, observed: bool) -> None:
         self._client = client
