@@ -105,9 +105,9 @@ class Chains:
 
     def _fast(self, messages: bytes, end: int) -> History | None:
         """Hash the prefix that ends where a known request is exactly as long; the latest such end first."""
-        view, gap, tries, cut = memoryview(messages), _gap(messages), TRIES, end
+        lengths, view, gap, tries, cut = self._lengths, memoryview(messages), _gap(messages), TRIES, end
         while cut >= 0 and tries:
-            if cut in self._lengths:
+            if cut in lengths:
                 tries -= 1
                 stream = xxh3_128(view[:cut])
                 known = self._raw.get((cut, stream.digest()))

@@ -121,17 +121,23 @@ def visible(content: str) -> str:
 
 
 def utterance(content: str, issued: Sequence[IssuedCall]) -> Utterance:
-    """Digest an answer so that a client's copy of it gives the same digest."""
+    """Digest an answer so that a client's faithful copy of it gives the same digest."""
     said = visible(content)
-    return Utterance(
-        text=_digest(said) if said else b"",
-        calls=_digest("".join([_call(call.id, call.name, call.arguments) for call in issued])) if issued else b"",
-    )
+    packed = "".join([f"{call.id}\x00{call.name}\x00{call.arguments}\x00" for call in issued]) if issued else ""
+    return Utterance(text=_digest(said) if said else b"", calls=_digest(packed) if packed else b"")
 
 
 def spoken(message: Message) -> Utterance:
     """What an assistant message says, as `utterance` digests the answer that it copies."""
     return utterance(text(message), calls(message))
+
+
+def canonical(issued: Sequence[IssuedCall]) -> bytes:
+    """Digest of tool calls without what decoding and encoding their arguments again may change.
+
+    That is white space, escapes and the order of fields; the last only as far as cutting at commas can tell.
+    """
+    return _digest("".join([f"{call.id}\x00{call.name}\x00{_canonical(call.arguments)}\x00" for call in issued]))
 
 
 def link(previous: bytes, message: Message) -> bytes:
@@ -164,10 +170,8 @@ def _json_text(value: str | dict[str, Any]) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _call(id_: str, name: str, arguments: str) -> str:
-    """A tool call without what re-encoding may change in its arguments: white space, escapes, the order of fields."""
+def _canonical(arguments: str) -> str:
     if not arguments.isascii() or "\\u" in arguments:
         with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             arguments = msgspec.json.encode(msgspec.json.decode(arguments)).decode()
-    fields = sorted("".join(arguments.split()).strip("{}").split(","))
-    return f"{id_}\x00{name}\x00{','.join(fields)}\x00"
+    return ",".join(sorted("".join(arguments.split()).strip("{}").split(",")))

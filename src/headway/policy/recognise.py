@@ -9,7 +9,7 @@ from headway.core.task import Evidence, SessionId, SpanId, TaskId
 from headway.policy.chain import History
 from headway.policy.continuation import author
 from headway.policy.memory import Tenant
-from headway.policy.messages import Message, Utterance, decode, results, text
+from headway.policy.messages import Message, Utterance, calls, canonical, decode, results, text
 from headway.policy.phrases import MIN_TEXT
 from headway.policy.turn import OpenTool, Turn
 
@@ -131,7 +131,7 @@ def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn]
     """Those of ``known`` that this history can be a continuation of, and how certain that is."""
     reply = history.reply
     if reply is not None:
-        verified = [turn for turn in known if _agrees(reply, turn.answer)]
+        verified = [turn for turn in known if _agrees(reply, history.news[0], turn)]
         if verified:
             return verified, EXACT
     if not known or known[-1].specific < MIN_TEXT:
@@ -141,11 +141,14 @@ def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn]
     return (known, UNVERIFIED) if _sessions(known) == 1 else ((), 0.0)
 
 
-def _agrees(reply: Utterance, answer: Utterance | None) -> bool:
-    """Whether a history's reply is our answer; beside tool calls, a client may drop the text."""
-    if answer is None or reply.calls != answer.calls:
+def _agrees(reply: Utterance, message: Message, turn: Turn) -> bool:
+    """Whether a history's reply is what ``turn`` was answered; beside tool calls, a client may drop the text."""
+    answer = turn.answer
+    if answer is None:
         return False
-    return bool(reply.calls) or (reply.text == answer.text and bool(reply.text))
+    if answer.calls:
+        return reply.calls == answer.calls or (bool(reply.calls) and canonical(calls(message)) == turn.calls)
+    return not reply.calls and bool(reply.text) and reply.text == answer.text
 
 
 def _repeats(turn: Turn) -> Link:

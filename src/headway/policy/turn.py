@@ -56,6 +56,8 @@ class Turn(Struct, eq=False, kw_only=True, gc=False):
     opener: str | None = None
     """How the machine-made messages of this history begin, once there was one."""
     answer: Utterance | None = None
+    calls: bytes = b""
+    """The `canonical` digest of the answer's tool calls."""
     tools: tuple[OpenTool, ...] = ()
     continued: bool = False
     """A later request was taken for its continuation."""
