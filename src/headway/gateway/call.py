@@ -195,7 +195,7 @@ class Call:
 
     def client_gone(self, error: str) -> None:
         """Nobody waits for the answer any more: the engine is told at once by cutting the connection."""
-        if self._relay is None or not self._relay.said_all:
+        if not (self._answered and self._relay.said_all):
             self.record.error = ErrorType(error)
         self._detach()
         self._end()
