@@ -10,7 +10,7 @@ from headway.app.report.tasks import TaskTable
 from headway.app.report.terminal import Page, console, render_task
 from headway.core.money import MicroUsd
 from headway.core.span import Span
-from headway.core.task import SpanId, TaskId
+from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.levers import Lever
@@ -104,7 +104,7 @@ def test_what_is_unknown_is_said_and_never_0(anatomy: Anatomy) -> None:
     assert re.match(r"tokens +unknown +unknown in, unknown out$", lines[0])
     assert re.match(r"from the cache +unknown", lines[1])
     assert re.match(r"cost +unknown$", lines[2])
-    assert "None of the known changes would shorten this task." in printed(render_task(bare, ()))
+    assert "None of the known changes would shorten this task noticeably." in printed(render_task(bare, ()))
 
 
 def test_a_known_cost_is_printed_to_the_last_micro_dollar(anatomy: Anatomy) -> None:
@@ -116,7 +116,20 @@ def test_levers_are_ranked_and_explained(anatomy: Anatomy, levers: Levers) -> No
     assert lines[0] == "1  one iteration fewer  saves 10.42 s (27.3 %), 2,711 tokens, cost unknown"
     assert lines[1].startswith("how      give the result's format up front")
     assert "2  the whole prefix from the cache  saves 4.10 s (10.7 %), tokens unknown, $0.000412" in lines
-    assert lines[-1] == "and 2 more that save less"
+    assert lines[-1] == "2 more changes save less than the last of these."
+
+
+def test_levers_that_hardly_save_are_counted_and_not_shown(anatomy: Anatomy, levers: Levers) -> None:
+    hardly = replace(levers[0], name="no queue", seconds=0.19, share=0.005)
+    text = printed(render_task(anatomy, (*levers, hardly)))
+    assert "no queue" not in text
+    assert "1 more change saves less than 1 %." in text
+
+
+def test_a_task_that_names_its_session_is_the_first_of_it(anatomy: Anatomy) -> None:
+    named = replace(anatomy, session=SessionId(anatomy.task))
+    title = printed(render_task(named, ())).splitlines()[1]
+    assert title.split("   ")[:2] == [f"  task {anatomy.task}", "first of its session"]
 
 
 def test_hostile_names_cannot_steer_the_terminal(anatomy: Anatomy, levers: Levers) -> None:

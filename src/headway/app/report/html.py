@@ -15,6 +15,7 @@ from headway.app.report.formula import COLUMNS, Formula, formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, everything, of_span
+from headway.app.report.worth import worth_showing
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
 from headway.core.task import SpanId, TaskId
@@ -77,7 +78,7 @@ def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
         first_output=_first_output(anatomy, table.decimals),
         strip=_strip(table),
         table=table,
-        levers=levers,
+        shown=worth_showing(levers),
         signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
         measured=MEASURED,
         how={column: SIGNS[next(iter(phases))].measured for column, phases in COLUMNS.items()},

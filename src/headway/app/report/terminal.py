@@ -24,6 +24,7 @@ from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import everything
 from headway.app.report.waterfall import Waterfall
+from headway.app.report.worth import worth_showing
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
 
@@ -31,7 +32,6 @@ WIDTH = 100
 """Columns of the page; narrower terminals get less."""
 _TERMS = 14
 """Rows of the formula's table before it is folded."""
-_LEVERS = 6
 _NAME = 12
 """Least width of a model's name in the formula's table."""
 
@@ -126,8 +126,9 @@ def _section(title: str, aside: str, *body: RenderableType) -> list[RenderableTy
 
 def _title(anatomy: Anatomy) -> Text:
     parts = [f"task {printable(anatomy.task)}", moment(anatomy.started_at)]
-    if anatomy.session is not None:
-        parts.insert(1, f"session {printable(anatomy.session)}")
+    if anatomy.session is not None:  # a session is named after its first task
+        first = anatomy.session == anatomy.task
+        parts.insert(1, "first of its session" if first else f"session {printable(anatomy.session)}")
     return Text("   ".join(parts), style="dim")
 
 
@@ -197,9 +198,10 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
 
 
 def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
-    if not levers:
-        yield Text("None of the known changes would shorten this task.")
-    for rank, lever in enumerate(levers[:_LEVERS], 1):
+    shown = worth_showing(levers)
+    if not shown.levers:
+        yield Text("None of the known changes would shorten this task noticeably.")
+    for rank, lever in enumerate(shown.levers, 1):
         saved = f"{lever.seconds:,.{decimals}f} s"
         tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
         cost = "cost unknown" if lever.cost is None else money(lever.cost)
@@ -208,8 +210,8 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
         yield Padding(
             _definitions((("how", lever.how), ("assumes", lever.assumes), ("rule", lever.rule))), (0, 0, 0, 3)
         )
-    if len(levers) > _LEVERS:
-        yield Text(f"and {len(levers) - _LEVERS} more that save less", style="dim")
+    if shown.rest:
+        yield Text(shown.rest, style="dim")
 
 
 def _bullets(sentences: Iterable[str]) -> Iterable[RenderableType]:

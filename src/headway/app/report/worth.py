@@ -1,0 +1,34 @@
+"""Which levers are worth a reader's time."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from headway.trace.levers import Lever
+
+LEAST_SHARE: Final = 0.01
+"""Of E2E: a lever that saves less is counted, not shown."""
+MOST: Final = 6
+
+
+class Shown(Struct, frozen=True):
+    """The levers that a page shows, best first, and how many it leaves out."""
+
+    levers: tuple[Lever, ...]
+    more: int
+
+    @property
+    def rest(self) -> str:
+        """What is said of those that are left out; empty if there are none."""
+        if not self.more:
+            return ""
+        what = "change saves" if self.more == 1 else "changes save"
+        least = f"{LEAST_SHARE:.0%}".replace("%", " %") if len(self.levers) < MOST else "the last of these"
+        return f"{self.more} more {what} less than {least}."
+
+
+def worth_showing(levers: Sequence[Lever]) -> Shown:
+    """The first `MOST` of ``levers``, ranked best first, that save at least `LEAST_SHARE` of the task."""
+    shown = tuple(lever for lever in levers if lever.share >= LEAST_SHARE)[:MOST]
+    return Shown(shown, len(levers) - len(shown))
