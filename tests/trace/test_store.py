@@ -164,6 +164,15 @@ def test_tasks_are_summed_up_newest_first(tmp_path: Path) -> None:
     assert new.tokens is None, "one unknown count makes the sum unknown"
 
 
+def test_a_task_starts_when_the_person_was_done_waiting(tmp_path: Path) -> None:
+    waited = Span(
+        task=TaskId("t"), id=SpanId("w"), parent=None, name="human_wait", start=40.0, end=100.0, work=HumanWait()
+    )
+    with Store(tmp_path / "s.db") as store:
+        store.write([waited, call("t", 1, "m", Usage(), start=100.0)])
+        assert store.tasks()[0].started_at == 100.0
+
+
 def test_tasks_can_be_narrowed(tmp_path: Path) -> None:
     with Store(tmp_path / "s.db") as store:
         store.write(

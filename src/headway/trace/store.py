@@ -44,6 +44,7 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     task: TaskId
     session: SessionId | None
     started_at: float
+    """Start of its first span that is not a person's waiting: that lies before the task."""
     ended_at: float | None
     """End of the span that ended last; unknown while none has."""
     spans: int
@@ -243,8 +244,9 @@ class Store:
 
     def _summary(self, task: TaskId) -> TaskRow:
         session, start, end, spans, calls, errors, counted, tokens, models = self._db.execute(
-            """SELECT MAX(session), MIN(start), MAX("end"), COUNT(*), COUNT(model), COUNT(error), COUNT(tokens),
-            SUM(tokens), json_group_array(DISTINCT model) FILTER (WHERE model IS NOT NULL) FROM span WHERE task = ?""",
+            """SELECT MAX(session), COALESCE(MIN(start) FILTER (WHERE kind <> 'human'), MIN(start)), MAX("end"),
+            COUNT(*), COUNT(model), COUNT(error), COUNT(tokens), SUM(tokens),
+            json_group_array(DISTINCT model) FILTER (WHERE model IS NOT NULL) FROM span WHERE task = ?""",
             (task,),
         ).fetchone()
         return TaskRow(
