@@ -101,5 +101,5 @@ assert "genai_prices" in sys.modules
 import threading
 assert threading.active_count() == 1
 """
-    run = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)  # noqa: S603
+    run = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)  # noqa: S603 - our own script
     assert (run.returncode, run.stderr) == (0, "")
