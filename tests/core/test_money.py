@@ -26,8 +26,13 @@ def test_a_fraction_of_a_micro_dollar_is_rounded_up() -> None:
 
 @pytest.mark.parametrize(
     "usage",
-    [Usage(output_tokens=1), Usage(input_tokens=1), Usage(input_tokens=5, output_tokens=1)],
-    ids=["input unknown", "output unknown", "cache reads unknown where they are priced"],
+    [
+        Usage(output_tokens=1),
+        Usage(input_tokens=1),
+        Usage(input_tokens=5, output_tokens=1),
+        Usage(input_tokens=5, output_tokens=1, cache_read=6),
+    ],
+    ids=["input unknown", "output unknown", "cache reads unknown where they are priced", "more cached than read"],
 )
 def test_unknown_tokens_leave_the_cost_unknown(usage: Usage) -> None:
     assert cost(usage, Price(input=10, output=10, cache_read=1)) is None

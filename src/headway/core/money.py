@@ -25,7 +25,7 @@ def cost(usage: Usage, price: Price) -> MicroUsd | None:
 
     Cached tokens are part of ``input_tokens`` (see `Usage`), so each token is charged once: at the cache's price
     where there is one, else at the input's. An unknown ``cache_read`` leaves the cost unknown where the price
-    differs for cached tokens.
+    differs for cached tokens, and so do cached tokens that are more than the input they are part of.
     """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
@@ -37,5 +37,7 @@ def cost(usage: Usage, price: Price) -> MicroUsd | None:
             return None
         plain -= count
         total += count * special
+    if plain < 0:
+        return None
     total += plain * price.input + usage.output_tokens * price.output
     return MicroUsd(-(-total // 1_000_000))
