@@ -81,7 +81,7 @@ class Identifier:
         request = Request(
             messages=opening.messages, tools=opening.tools, history=history, session=said.session, now=now
         )
-        link = by_history(tenant, request)
+        link = by_history(tenant, request) if history.known or history.same else None
         if link is None:
             seen = history.known or history.same
             agent = seen[-1].agent if seen else agent_of(request)
