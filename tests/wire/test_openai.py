@@ -44,6 +44,7 @@ def test_a_request_keeps_its_messages_as_they_were(
         (b'{"model": "m", ', "not valid JSON"),
         (b"\xff\xfe", "not valid JSON"),
         (b'{"model": "\xff", "messages": []}', "not valid JSON"),
+        (b'{"model": "m", "messages": %b1%b}' % (b"[" * 20_000, b"]" * 20_000), "not valid JSON"),
         (b"[]", "wrong type"),
         (b'{"messages": []}', "`model`"),
         (b'{"model": "m"}', "`messages`"),
@@ -127,12 +128,16 @@ def test_usage_that_was_not_sent_is_unknown_and_not_zero() -> None:
     assert answer.usage.input_tokens is None
 
 
+DEEP = b'{"unknown": %b1%b}' % (b"[" * 20_000, b"]" * 20_000)
+"""More levels than any decoder follows."""
+
+
 @pytest.mark.parametrize("body", [b"null", b"[1]", b'{"choices": "none"}', b'{"choices":[{"message":{"content":[]}}]}'])
 def test_json_of_another_shape_teaches_nothing(body: bytes) -> None:
     assert decode_answer(body).usage == Usage()
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"choices": [', b"\xff"])
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"choices": [', b"\xff", DEEP])
 def test_an_answer_that_is_not_json_is_the_engines_fault(body: bytes) -> None:
     with pytest.raises(UpstreamError, match="not valid JSON"):
         decode_answer(body)

@@ -112,7 +112,7 @@ def test_text_beyond_the_bound_is_timed_but_not_kept() -> None:
     assert stream.last_token == 2.0
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"<html>", b'{"choices": [\xff]}'])
+@pytest.mark.parametrize("data", [b"", b"{", b"<html>", b'{"choices": [\xff]}', b'{"unknown": ' + b"[" * 20_000])
 def test_data_that_is_no_json_is_an_error(data: bytes) -> None:
     with pytest.raises(UpstreamError, match="not valid JSON"):
         AnswerStream().feed(data, 1.0)

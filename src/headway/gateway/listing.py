@@ -62,7 +62,7 @@ class Listing:
         try:
             entries = msgspec.json.decode(body, type=_Models).data
             return {msgspec.json.decode(entry, type=_Name).id: entry for entry in entries}
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             raise HeadwayError(
                 f"Replica {replica.id!r} answered GET /models with status {status} and not with a list of models.",
                 fix="Check its URL and key, or name its models in the configuration.",

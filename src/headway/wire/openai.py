@@ -32,7 +32,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
             return self.prompt_cache_key or None
         try:
             return msgspec.json.decode(self.metadata, type=_Metadata).session_id or None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None
 
 
@@ -135,7 +135,7 @@ def decode_request(body: bytes) -> ChatRequest:
             f"The request body has a field of the wrong type: {error}.",
             fix="Send a chat-completions object with `model` (string) and `messages` (array).",
         ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(
             f"The request body of {len(body)} bytes is not valid JSON: {error}.", fix="Send one JSON object."
         ) from error
@@ -157,7 +157,7 @@ def decode_answer(body: bytes) -> Answer:
         completion = _completion_decoder.decode(body)
     except msgspec.ValidationError:
         return Answer()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UpstreamError(
             f"The engine's answer of {len(body)} bytes is not valid JSON: {error}.",
             fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",

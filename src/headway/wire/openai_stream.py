@@ -119,7 +119,7 @@ class AnswerStream:
             chunk = _decoder.decode(event_data)
         except msgspec.ValidationError:
             return
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UpstreamError(
                 f"The engine sent an event of {len(event_data)} bytes that is not valid JSON: {error}.",
                 fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from headway.agents.knowledge.agent import KnowledgeAnswer
 from headway.agents.knowledge.conversation import CallRecord
@@ -9,7 +10,7 @@ from headway.app.demo import account as module
 from headway.app.demo.account import Account, account, checks, known_tasks
 from headway.app.demo.counters import Counters
 from headway.core.errors import NotFoundError
-from headway.core.span import ModelCall, Span
+from headway.core.span import ErrorType, ModelCall, Span
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, dissect
@@ -53,6 +54,20 @@ async def test_the_task_that_came_since_is_accounted_for(store: Store) -> None:
         found = await account(store, known, answer(2), 1)
     assert known == {OLD}
     assert (found.anatomy.task, found.anatomy.calls, found.tasks) == (NEW, 2, 1)
+
+
+async def test_a_call_that_broke_off_is_not_taken_for_the_one_that_was_made_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
+    broken = structs.replace(span(NEW, "1", 20.0), error=ErrorType("upstream_closed"))
+    with store:
+        known = known_tasks(store)
+        store.write([broken])
+        with pytest.raises(NotFoundError, match="made 1 calls, but 0 are recorded"):
+            await account(store, known, answer(1), 2)
+        store.write([span(NEW, "2", 23.0)])
+        assert (await account(store, known, answer(1), 2)).anatomy.calls == 2
 
 
 async def test_calls_that_never_reach_the_store_are_counted_in_the_error(

@@ -51,3 +51,11 @@ def test_what_is_unknown_says_so_and_a_known_price_is_shown(anatomy: Anatomy) ->
     assert table["input tokens"] == ["400", "unknown"]
     assert table["of them from the cache"] == ["unknown", "unknown"]
     assert table["cost"] == ["$0.0200", "unknown"]
+
+
+def test_a_phase_that_could_not_be_told_apart_is_unknown_and_not_0(anatomy: Anatomy) -> None:
+    split = like(anatomy, 1, 4.0, Usage(), None)
+    unsplit = msgspec.structs.replace(split, phases={Phase.MODEL: 4.0})
+    table = rows(unsplit, split)
+    assert table["reading prompts (prefill)"] == ["unknown", "2.00 s"]
+    assert table["writing (decode)"] == ["unknown", "2.00 s"]

@@ -17,8 +17,8 @@ ROWS: Final[tuple[tuple[str, Callable[[Anatomy], float | None], Callable[[float 
     ("  of them from the cache", lambda a: a.usage.cache_read, lambda v: count(_whole(v))),
     ("output tokens", lambda a: a.usage.output_tokens, lambda v: count(_whole(v))),
     ("end to end", lambda a: a.e2e, lambda v: seconds(v, DECIMALS)),
-    ("  reading prompts (prefill)", lambda a: a.phases.get(Phase.PREFILL, 0.0), lambda v: seconds(v, DECIMALS)),
-    ("  writing (decode)", lambda a: a.phases.get(Phase.DECODE, 0.0), lambda v: seconds(v, DECIMALS)),
+    ("  reading prompts (prefill)", lambda a: _phase(a, Phase.PREFILL), lambda v: seconds(v, DECIMALS)),
+    ("  writing (decode)", lambda a: _phase(a, Phase.DECODE), lambda v: seconds(v, DECIMALS)),
     ("first visible output", lambda a: a.task_ttft, lambda v: seconds(v, DECIMALS)),
 )
 
@@ -34,6 +34,11 @@ def compare(direct: Anatomy, planning: Anatomy) -> Table:
     if direct.cost is not None or planning.cost is not None:
         table.add_row("cost", money(direct.cost), money(planning.cost), _ratio(direct.cost, planning.cost))
     return table
+
+
+def _phase(anatomy: Anatomy, phase: Phase) -> float | None:
+    """Seconds of ``phase``; unknown where some model time could not be split into phases."""
+    return None if anatomy.phases.get(Phase.MODEL) else anatomy.phases.get(phase, 0.0)
 
 
 def _whole(value: float | None) -> int | None:
