@@ -22,7 +22,7 @@ class Share(Struct, frozen=True, gc=False):
 
 
 class Change:
-    """A copy of a task's gaps and tails. Every change shortens or leaves, so no replay is longer than the task."""
+    """A copy of a task's gaps and tails; a saving is never negative, even where a change makes something longer."""
 
     def __init__(self, case: Study) -> None:
         self._case = case
@@ -35,7 +35,7 @@ class Change:
         return min(max(e2e - replay(self._case.graph, self.gap, self.tail), 0.0), e2e)
 
     def scale(self, shares: Iterable[Share], factor: Callable[[int], float]) -> None:
-        """Make shares last ``factor(owner)`` times as long; factors are from 0 to 1."""
+        """Make shares last ``factor(owner)`` times as long; a factor above 1 makes them longer."""
         for share in shares:
             target = self.gap if share.is_gap else self.tail
             target[share.node] = max(0.0, target[share.node] - share.seconds * (1.0 - factor(share.owner)))

@@ -1,10 +1,11 @@
 """Levers: what each change would save on this task, predicted by replaying its graph with the change."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd
+from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse
 from headway.core.task import SpanId
 from headway.trace.change import Change, Share, below, inner, shares_of
@@ -12,7 +13,7 @@ from headway.trace.contract import EPSILON
 from headway.trace.loop import Turn
 from headway.trace.phases import DECODE, HOP, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, charge, price_for
-from headway.trace.reuse import rereads
+from headway.trace.reuse import cold, rereads
 from headway.trace.study import Study, study
 
 NOTICEABLE = 1e-6
@@ -94,7 +95,8 @@ def _fewer_iterations(case: Case) -> Iterable[Lever]:
             change,
             name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
             saved=_spared(case, [turn.call for turn in dropped]),
-            assumes="Iterations of median length are not needed; the last one, the answer, stays.",
+            assumes="Iterations of median length are not needed; the last one, the answer, stays, and its cache hits"
+            " with it.",
             rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
             how="Put into the first prompt what the loop goes to look for, ask for several tools in one response, and"
             " limit the number of steps.",
@@ -121,15 +123,33 @@ def _one_call(case: Case) -> Iterable[Lever]:
             change.tail[i] = 0.0
         if (i in gone or held.holder[i] in gone) and i not in lead_in:
             change.drop_gap(i)
+    warm = cold(call)
+    cached, longer = warm or (0, 1.0)
+    change.scale(case.shares[PREFILL], lambda i: longer if i == answer else 1.0)
     yield _lever(
         case,
         change,
         name="answer in one call",
-        saved=_spared(case, [i for i in held.calls if i in gone]),
-        assumes="The last call could have been made at once, with the same prompt; what was retrieved is kept.",
+        saved=_less(_spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
+        assumes="The last call could have been made at once, with the same prompt; what was retrieved is kept. "
+        + _READ_COLD[warm is not None],
         rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
         how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
     )
+
+
+_READ_COLD: Final = {
+    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at its own rate.",
+    False: "Whether the earlier calls filled a cache for it is unknown and not counted.",
+}
+
+
+def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
+    """``saved``, less what ``cached`` input tokens cost more when they are computed."""
+    if saved.cost is None or price is None or price.cache_read is None or not cached:
+        return saved
+    more = -(-cached * (price.input - price.cache_read) // 1_000_000)
+    return Saved(saved.tokens, MicroUsd(max(saved.cost - more, 0)))
 
 
 def _cached_prefixes(case: Case) -> Iterable[Lever]:

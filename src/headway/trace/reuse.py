@@ -50,6 +50,18 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
     return found, untold
 
 
+def cold(call: ModelCall) -> tuple[int, float] | None:
+    """What a call would have read without a cache: tokens from the cache, and how much longer its prefill would take.
+
+    By the call's own rate, all prompt tokens / computed ones; ``None`` where the counts are unknown or nothing was
+    computed.
+    """
+    total, computed = call.usage.input_tokens, _computed(call)
+    if total is None or computed is None or not 0 < computed <= total:
+        return None
+    return total - computed, total / computed
+
+
 def _kept(call: ModelCall) -> int | None:
     """Tokens that the engine has keys and values of once it has answered, and that the next prompt repeats."""
     read, written = call.usage.input_tokens, call.usage.output_tokens
