@@ -125,11 +125,13 @@ def _section(title: str, aside: str, *body: RenderableType) -> list[RenderableTy
 
 
 def _title(anatomy: Anatomy) -> Text:
-    parts = [f"task {printable(anatomy.task)}", moment(anatomy.started_at)]
-    if anatomy.session is not None:  # a session is named after its first task
-        first = anatomy.session == anatomy.task
-        parts.insert(1, "first of its session" if first else f"session {printable(anatomy.session)}")
-    return Text("   ".join(parts), style="dim")
+    task = f"task {printable(anatomy.task)}"
+    rest = [moment(anatomy.started_at)]
+    if anatomy.session == anatomy.task:  # a session is named after its first task
+        rest.insert(0, "first of its session")
+    elif anatomy.session is not None:
+        rest.append(f"\nsession {printable(anatomy.session)}")
+    return Text("   ".join([task, *rest]).replace("   \n", "\n"), style="dim")
 
 
 def _equation_in_words(anatomy: Anatomy, table: Formula) -> str:
