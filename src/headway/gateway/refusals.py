@@ -46,7 +46,7 @@ def header_too_long(limits: Limits) -> Failure:
 def body_too_long(size: int, limits: Limits) -> Failure:
     """More body than is read; ``size`` is what has come or was announced."""
     message = f"The request's body of {size} bytes or more is longer than the limit of {limits.body_bytes}."
-    return failure("body_too_large", 413, f"{message} Shorten the messages, or raise body_bytes.")
+    return failure("body_too_large", 413, f"{message} Shorten the messages.")
 
 
 def too_slow(part: str) -> Failure:
