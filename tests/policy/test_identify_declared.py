@@ -1,56 +1,16 @@
 """What callers declare: their tasks and sessions, and what no other tenant can reach."""
 
-import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from conversation import QUESTION, SUMMARY, SYSTEM, Chat, World, assistant, result, user
 
-from headway.core.task import Identity, SpanId
-from headway.policy.identify import CallAnswered, CallOpening, Identifier
+from headway.core.task import SpanId
 from headway.policy.messages import IssuedCall
 
-Chat = list[dict[str, Any]]
-SYSTEM = {"role": "system", "content": "You are a careful assistant of an airline. " * 20}
-QUESTION = "I am looking for a flight from Rome to Oslo in the last week of May."
-SUMMARY = "The user wants to fly from Rome to Oslo; two flights were found and neither was booked so far."
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-
-
-class World:
-    """An identifier and a clock that the tests move by hand."""
-
-    def __init__(self) -> None:
-        ids = itertools.count(1)
-        self.identifier = Identifier(lambda: f"{next(ids):032x}")
-        self._spans = itertools.count(1)
-        self.now = 1000.0
-        self.span = SpanId("")
-
-    def ask(self, messages: Chat, *, after: float = 0.5, tenant: str = "", **rest: Any) -> Identity:  # noqa: ANN401 - whatever else a CallOpening takes
-        self.now += after
-        self.span = SpanId(f"{next(self._spans):016x}")
-        opening = CallOpening(span=self.span, tenant=tenant, model="m", messages=json.dumps(messages).encode(), **rest)
-        return self.identifier.decide(opening, self.now)
-
-    def answer(self, content: str = "", *calls: IssuedCall, span: SpanId | None = None) -> None:
-        self.now += 1.0
-        event = CallAnswered(span=span or self.span, content=content, tool_calls=calls, ended_at=self.now)
-        self.identifier.observe(event, self.now)
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def assistant(text: str | None, *calls: IssuedCall) -> dict[str, Any]:
-    issued = [{"id": c.id, "function": {"name": c.name, "arguments": c.arguments}} for c in calls]
-    return {"role": "assistant", "content": text, **({"tool_calls": issued} if issued else {})}
-
-
-def result(call_id: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call_id, "content": "done"}
 
 
 @pytest.fixture
