@@ -87,6 +87,7 @@ def test_a_task_without_spans_has_no_length_and_no_name() -> None:
 def test_human_time_is_never_latency() -> None:
     found = account([human("h", -300, 0), *LOOP])
     assert (found.e2e, found.human) == (9.25, 0)
+    assert "A person was waited for before this task, 300.000 s: no part of its E2E." in found.unknowns
     assert Phase.HUMAN not in found.phases
     within = account(
         [step("root", 0, 12), call("a", 0, 2, "root"), human("h", 2, 10, "root"), call("b", 10, 12, "root")]

@@ -131,8 +131,8 @@ def _one_call(case: Case) -> Iterable[Lever]:
         change,
         name="answer in one call",
         saved=_less(_spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
-        assumes="The last call could have been made at once, with the same prompt; what was retrieved is kept. "
-        + _READ_COLD[warm is not None],
+        assumes="The last call could have been made at once, with the same prompt: what retrievals and tools had"
+        " found is in it. " + _READ_COLD[warm is not None],
         rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
         how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
     )

@@ -214,10 +214,14 @@ def _to_axis(tree: Tree) -> None:
     if tree.cuts:
         tree.notes.append(f"{tree.human:.3f} s of waiting for a person are left out of E2E.")
     if HumanWait in tree.kinds:
+        before = 0.0
         for i, kind in enumerate(tree.kinds):
             if kind is HumanWait:  # what lies before or after the task is not on its axis
+                before = max(before, min(end[i], 0.0) - start[i])
                 start[i] = min(max(start[i], 0.0), end[0])
                 end[i] = min(max(end[i], start[i]), end[0])
+        if before > 0:
+            tree.notes.append(f"A person was waited for before this task, {before:.3f} s: no part of its E2E.")
 
 
 def _count(number: int, noun: str) -> str:
