@@ -123,7 +123,10 @@ def _one_call(case: Case) -> Iterable[Lever]:
             change.tail[i] = 0.0
         if (i in gone or held.holder[i] in gone) and i not in lead_in:
             change.drop_gap(i)
-    warm = cold(call)
+    prefill: dict[int, float] = {}
+    for share in case.shares[PREFILL]:
+        prefill[share.owner] = prefill.get(share.owner, 0.0) + share.seconds
+    warm = cold(case.study, answer, prefill)
     cached, longer = warm or (0, 1.0)
     change.scale(case.shares[PREFILL], lambda i: longer if i == answer else 1.0)
     yield _lever(
@@ -139,7 +142,7 @@ def _one_call(case: Case) -> Iterable[Lever]:
 
 
 _READ_COLD: Final = {
-    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at its own rate.",
+    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at the task's rate.",
     False: "Whether the earlier calls filled a cache for it is unknown and not counted.",
 }
 

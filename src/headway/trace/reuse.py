@@ -1,5 +1,7 @@
 """What a call read again although an earlier call of its task had read or written it: what a full cache would save."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from headway.core.span import ModelCall
@@ -50,16 +52,28 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
     return found, untold
 
 
-def cold(call: ModelCall) -> tuple[int, float] | None:
-    """What a call would have read without a cache: tokens from the cache, and how much longer its prefill would take.
+def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float] | None:
+    """What call ``i`` would have had to read without a cache: tokens from the cache, and how much longer its prefill.
 
-    By the call's own rate, all prompt tokens / computed ones; ``None`` where the counts are unknown or nothing was
-    computed.
+    By the task's own rate: seconds of prefill / tokens computed, over all calls of which both are known. A call that
+    computed little says little of the rate, for it pays what any call pays.
+
+    Args:
+        case: the task.
+        i: the call.
+        prefill: seconds of prefill of each call.
     """
-    total, computed = call.usage.input_tokens, _computed(call)
-    if total is None or computed is None or not 0 < computed <= total:
+    seconds = tokens = 0.0
+    for one in case.held.calls:
+        work = case.tree.spans[one].work
+        computed = _computed(work) if isinstance(work, ModelCall) else None
+        if computed is not None and computed > 0 and prefill.get(one):
+            seconds, tokens = seconds + prefill[one], tokens + computed
+    call = case.tree.spans[i].work
+    total, computed = (call.usage.input_tokens, _computed(call)) if isinstance(call, ModelCall) else (None, None)
+    if total is None or computed is None or not 0 <= computed <= total or not tokens or not prefill.get(i):
         return None
-    return total - computed, total / computed
+    return total - computed, max(total * seconds / tokens / prefill[i], 1.0)
 
 
 def _kept(call: ModelCall) -> int | None:
