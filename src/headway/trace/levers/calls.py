@@ -1,0 +1,112 @@
+"""Fewer calls: iterations left out, or all but the answer."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from headway.core.money import MicroUsd, Price
+from headway.core.span import ModelCall, Retrieval, ToolUse
+from headway.trace.change import Change, below
+from headway.trace.contract import EPSILON
+from headway.trace.levers.case import Case
+from headway.trace.levers.lever import Lever, Saved, predicted, spared
+from headway.trace.loop import Turn
+from headway.trace.phases import PREFILL
+from headway.trace.reuse import cold
+
+
+def fewer_iterations(case: Case) -> Iterable[Lever]:
+    """One iteration fewer, and half of them: those of median length."""
+    turns = sorted(_droppable(case), key=lambda turn: turn.seconds)
+    for number in sorted({1, len(turns) // 2} - {0}) if turns else ():
+        first = (len(turns) - number) // 2
+        dropped = turns[first : first + number]
+        change = Change(case.study)
+        for turn in dropped:
+            _drop_turn(case, change, turn)
+        yield predicted(
+            case,
+            change,
+            name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
+            saved=spared(case, [turn.call for turn in dropped]),
+            assumes="Iterations of median length are not needed; the last one, the answer, stays, and its cache hits"
+            " with it.",
+            rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
+            how="Put into the first prompt what the loop goes to look for, ask for several tools in one response, and"
+            " limit the number of steps.",
+        )
+
+
+def one_call(case: Case) -> Iterable[Lever]:
+    """The answer at once, without the calls before it."""
+    turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
+    if not _droppable(case):
+        return
+    answer = turns[-1].call
+    span, call = case.call(answer)
+    if span.error is not None or call.tool_calls:
+        return
+    gone = {i for i in held.nodes if kinds[i] in {ModelCall, ToolUse} and held.hi[i] <= held.lo[answer] + EPSILON and i}
+    lead_in = {stretch.node for stretch in case.study.lead_in if stretch.is_gap}
+    change = Change(case.study)
+    for turn in turns[:-1]:
+        for stretch in turn.stretches:
+            if kinds[stretch.owner] is not Retrieval:
+                change.drop_stretch(stretch)
+    for i in held.nodes:
+        if i in gone:
+            change.tail[i] = 0.0
+        if (i in gone or held.holder[i] in gone) and i not in lead_in:
+            change.drop_gap(i)
+    prefill: dict[int, float] = {}
+    for share in case.shares[PREFILL]:
+        prefill[share.owner] = prefill.get(share.owner, 0.0) + share.seconds
+    warm = cold(case.study, answer, prefill)
+    cached, longer = warm or (0, 1.0)
+    change.scale(case.shares[PREFILL], lambda i: longer if i == answer else 1.0)
+    yield predicted(
+        case,
+        change,
+        name="answer in one call",
+        saved=_less(spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
+        assumes="The last call could have been made at once, with the same prompt: what retrievals and tools had"
+        " found is in it. " + _READ_COLD[warm is not None],
+        rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
+        how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
+    )
+
+
+_READ_COLD: Final = {
+    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at the task's rate.",
+    False: "Whether the earlier calls filled a cache for it is unknown and not counted.",
+}
+
+
+def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
+    """``saved``, less what ``cached`` input tokens cost more when they are computed."""
+    if saved.cost is None or price is None or price.cache_read is None or not cached:
+        return saved
+    more = -(-cached * (price.input - price.cache_read) // 1_000_000)
+    return Saved(saved.tokens, MicroUsd(max(saved.cost - more, 0)))
+
+
+def _droppable(case: Case) -> list[Turn]:
+    """Iterations that a task could do without: not the answer, and not a sub-agent's, which its tool's answer needs."""
+    return [turn for turn in case.study.turns[:-1] if not case.study.in_tool[turn.call]]
+
+
+def _drop_turn(case: Case, change: Change, turn: Turn) -> None:
+    """Take a turn out: its call, its hops and its tools, on the path and beside it; but no sub-agent's work."""
+    issued = case.issued.get(case.study.tree.spans[turn.call].id, [])
+    tools = {stretch.owner for stretch in turn.stretches if case.study.tree.kinds[stretch.owner] is ToolUse}
+    busy = {i for i in {*tools, *issued} if _holds_calls(case, i)}
+    for stretch in turn.stretches:
+        if stretch.owner not in busy:
+            change.drop_stretch(stretch)
+    for i in issued:
+        if i not in busy:
+            for node in below(case.children, i):
+                change.drop(node)
+
+
+def _holds_calls(case: Case, top: int) -> bool:
+    return any(case.study.tree.kinds[i] is ModelCall for i in below(case.children, top))

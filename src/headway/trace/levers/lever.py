@@ -1,0 +1,76 @@
+"""A lever, and what it saves in tokens and money."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from headway.core.money import MicroUsd
+from headway.trace.change import Change
+from headway.trace.levers.case import Case
+from headway.trace.prices import charge
+
+
+class Lever(Struct, frozen=True, kw_only=True):
+    """A change and its predicted saving on one task."""
+
+    name: str
+    """Short imperative, e.g. "one iteration fewer"."""
+    seconds: float
+    """E2E now - E2E of the replay; never negative."""
+    share: float
+    """``seconds`` / E2E."""
+    tokens: int | None
+    """Tokens neither read nor written any more (for a cache: read from it, not computed); unknown stays unknown."""
+    cost: MicroUsd | None
+    assumes: str
+    rule: str
+    """The rule of thumb behind it."""
+    how: str
+    """How to do it."""
+
+
+class Saved(Struct, frozen=True):
+    """Tokens and money; ``None`` is unknown."""
+
+    tokens: int | None = 0
+    cost: MicroUsd | None = MicroUsd(0)
+
+
+def predicted(case: Case, change: Change, *, name: str, saved: Saved, assumes: str, rule: str, how: str) -> Lever:
+    """The lever whose saving is what the replay of ``case`` with ``change`` is shorter by."""
+    seconds = change.saving()
+    share = seconds / case.study.e2e if case.study.e2e else 0.0
+    return Lever(
+        name=name,
+        seconds=seconds,
+        share=share,
+        tokens=saved.tokens,
+        cost=saved.cost,
+        assumes=assumes,
+        rule=rule,
+        how=how,
+    )
+
+
+def spared(case: Case, calls: Iterable[int]) -> Saved:
+    """What calls that are not made do not read, write and cost."""
+    tokens: list[int | None] = []
+    cost: list[int | None] = []
+    for span, call in map(case.call, calls):
+        read, written = call.usage.input_tokens, call.usage.output_tokens
+        tokens.append(None if read is None or written is None else read + written)
+        cost.append(charge(call, span.start, case.prices))
+    money = total(cost)
+    return Saved(total(tokens), None if money is None else MicroUsd(money))
+
+
+def total(counts: Sequence[int | None]) -> int | None:
+    """The sum; unknown when any of them is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def micro(per_million: Sequence[int | None]) -> MicroUsd | None:
+    """Tokens times price per million of them, summed; a saving is rounded down."""
+    whole = total(per_million)
+    return None if whole is None else MicroUsd(whole // 1_000_000)

@@ -1,0 +1,59 @@
+"""Fewer tokens for each call: a prompt that is in the cache, a shorter answer."""
+
+from collections.abc import Iterable
+
+from headway.trace.change import Change
+from headway.trace.levers.case import Case
+from headway.trace.levers.lever import Lever, Saved, micro, predicted, total
+from headway.trace.phases import DECODE, PREFILL
+from headway.trace.reuse import rereads
+
+
+def cached_prefixes(case: Case) -> Iterable[Lever]:
+    """Nothing is read again that an earlier call of the task had read or written."""
+    found, untold = rereads(case.study)
+    if not found:
+        return
+    change = Change(case.study)
+    change.scale(case.shares[PREFILL], lambda i: found[i].fresh / found[i].computed if i in found else 1.0)
+    saved: list[int | None] = []
+    for i, tokens in found.items():
+        span, call = case.call(i)
+        price = case.prices(call, span.start)
+        less = None if price is None or price.cache_read is None else price.input - price.cache_read
+        saved.append(None if less is None else less * (tokens.computed - tokens.fresh))
+    unknown = f" Token counts are unknown for {untold} more: left as they are." if untold else ""
+    yield predicted(
+        case,
+        change,
+        name="full prefix-cache hits",
+        saved=Saved(sum(tokens.computed - tokens.fresh for tokens in found.values()), micro(saved)),
+        assumes="Each prompt begins with the previous prompt and answer, word for word, and the replica still holds"
+        " them." + unknown,
+        rule="Prefill time is proportional to the prompt tokens that are not in the cache.",
+        how="Keep the prompt's beginning constant (no time stamps, tools in one order), append only, send a task's"
+        " calls to one replica, and give its cache room.",
+    )
+
+
+def shorter_output(case: Case) -> Iterable[Lever]:
+    """Half of what is written."""
+    change = Change(case.study)
+    change.scale(case.shares[DECODE], lambda _: 0.5)
+    written: list[int | None] = []
+    charged: list[int | None] = []
+    for span, call in map(case.call, case.study.held.calls):
+        price = case.prices(call, span.start)
+        half = None if call.usage.output_tokens is None else call.usage.output_tokens // 2
+        written.append(half)
+        charged.append(None if price is None or half is None else half * price.output)
+    yield predicted(
+        case,
+        change,
+        name="half the output",
+        saved=Saved(total(written), micro(charged)),
+        assumes="Answers half as long do the job; time per output token stays.",
+        rule="Decode = TPOT x (output tokens - 1): it is proportional to what is written.",
+        how="Ask for brief answers, use a schema, lower max_tokens or the reasoning effort, and have edits written"
+        " instead of whole texts.",
+    )

@@ -1,0 +1,69 @@
+"""Quicker tools: side by side, or each one faster."""
+
+from collections.abc import Iterable, Sequence
+
+from headway.core.span import ToolUse
+from headway.trace.change import Change, below
+from headway.trace.levers.case import Case
+from headway.trace.levers.lever import Lever, Saved, predicted
+from headway.trace.phases import RETRIEVAL, TOOL
+
+
+def parallel_tools(case: Case) -> Iterable[Lever]:
+    """The tools of one response at once."""
+    change = Change(case.study)
+    guessed = False
+    for tools in case.issued.values():
+        for holder in {case.study.held.holder[i] for i in tools}:
+            group = [i for i in tools if case.study.held.holder[i] == holder]
+            guessed |= _side_by_side(case, change, group)
+    guess = (
+        " Where only the gap between response and next request is known, it is taken to be its tools one after another,"
+        " equally long."
+    )
+    yield predicted(
+        case,
+        change,
+        name="tools in parallel",
+        saved=Saved(),
+        assumes="Tools that one response asked for do not depend on each other." + (guess if guessed else ""),
+        rule="The tools of one response take the longest of their times, not the sum.",
+        how="Start every tool call of a response at once, and send the results back together.",
+    )
+
+
+def _side_by_side(case: Case, change: Change, group: Sequence[int]) -> bool:
+    """Let tools in order of start run at once; whether the gap they share had to be guessed apart."""
+    if len(group) < 2:  # noqa: PLR2004 - side by side takes two
+        return False
+    held, works = case.study.held, [case.study.tree.spans[i].work for i in group]
+    if all(isinstance(work, ToolUse) and work.inferred for work in works):
+        if case.children.keys() & set(group):
+            return False  # sub-agents inside show what ran when
+        for i in group:
+            change.tail[i] /= len(group)
+        return True
+    longest = max(group, key=lambda i: held.hi[i] - held.lo[i])
+    for i in group[1:]:
+        change.drop_gap(i)
+    for i in group:
+        if i != longest:
+            for node in below(case.children, i)[1:]:
+                change.drop(node)
+            change.tail[i] = 0.0
+    return False
+
+
+def faster_tools(case: Case) -> Iterable[Lever]:
+    """Tools and retrievals in half the time."""
+    change = Change(case.study)
+    change.scale([*case.shares[TOOL], *case.shares[RETRIEVAL]], lambda _: 0.5)
+    yield predicted(
+        case,
+        change,
+        name="tools twice as fast",
+        saved=Saved(),
+        assumes="Tools and retrievals take half as long; where a tool's time is a gap, the agent's code in it too.",
+        rule="A tool on the critical path counts in full; one with slack counts nothing.",
+        how="Cache results of tools, keep their processes warm, and give the slow ones more machine.",
+    )

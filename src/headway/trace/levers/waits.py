@@ -1,0 +1,57 @@
+"""Nothing lost on the way: hops, queues and failed calls."""
+
+from collections.abc import Iterable
+
+from headway.trace.change import Change
+from headway.trace.levers.case import Case
+from headway.trace.levers.lever import Lever, Saved, predicted, spared
+from headway.trace.phases import HOP, QUEUE
+
+
+def no_hop(case: Case) -> Iterable[Lever]:
+    """Nothing between the parties."""
+    change = Change(case.study)
+    change.scale(case.shares[HOP], lambda _: 0.0)
+    yield predicted(
+        case,
+        change,
+        name="no hop",
+        saved=Saved(),
+        assumes="The upper bound: the agent's own code and the network take no time.",
+        rule="Each iteration pays its hops once: N x hop.",
+        how="Run the agent beside the gateway, keep connections open, and do the agent's own work while the model"
+        " writes.",
+    )
+
+
+def no_queue(case: Case) -> Iterable[Lever]:
+    """A free slot at once."""
+    change = Change(case.study)
+    change.scale(case.shares[QUEUE], lambda _: 0.0)
+    yield predicted(
+        case,
+        change,
+        name="no queue",
+        saved=Saved(),
+        assumes="A slot is always free for this task.",
+        rule="Waiting grows with utilisation as u / (1 - u), and each iteration pays it again.",
+        how="Add a replica or slots, let interactive tasks go first, or admit fewer tasks at a time.",
+    )
+
+
+def no_failures(case: Case) -> Iterable[Lever]:
+    """No call that failed."""
+    held, spans = case.study.held, case.study.tree.spans
+    failed = [i for i in held.calls if spans[i].error is not None and not held.adrift[i]]
+    change = Change(case.study)
+    for i in failed:
+        change.tail[i] = 0.0
+    yield predicted(
+        case,
+        change,
+        name="no failed calls",
+        saved=spared(case, failed),
+        assumes="What the failed calls were for was done by later ones; the pause after a failure stays.",
+        rule="A failed call costs its whole time and is then made again.",
+        how="Find out what failed them (the spans' error types), and let the gateway take another replica sooner.",
+    )
