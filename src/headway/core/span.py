@@ -8,6 +8,7 @@ from typing import NewType
 from msgspec import Struct, field
 
 from headway.core.money import MicroUsd
+from headway.core.prompt import Part
 from headway.core.task import Identity, SessionId, SpanId, TaskId
 from headway.core.usage import EngineTimings, Usage
 
@@ -77,6 +78,9 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     cost: MicroUsd | None = None
     identity: Identity | None = None
     route: Receipt | None = None
+    prompt: tuple[Part, ...] | None = None
+    """The messages that it was asked with, in order; unknown where the source did not keep them."""
+    answer: Part | None = None
 
 
 class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True):
@@ -89,6 +93,9 @@ class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True)
     inferred: bool = False
     """True: not timed at the tool, but taken as the gap between response and next request."""
     failed: bool | None = None
+    arguments: str | None = None
+    """16 hex digits over what it was called with, whatever the order of the keys."""
+    result: Part | None = None
 
 
 class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval", omit_defaults=True):

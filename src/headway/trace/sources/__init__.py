@@ -1,0 +1,1 @@
+"""Importers of what other tools recorded: one file per format, each registered under ``headway.sources``."""

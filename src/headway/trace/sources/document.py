@@ -1,0 +1,166 @@
+"""A thing to be read: records out of a file, however long, broken or oddly encoded it is."""
+
+import codecs
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from headway.trace.sources.skips import Skips
+
+MAX_RECORD: Final = 128 * 1024 * 1024
+"""Bytes of the longest line, or of a whole document that is one JSON value. Decoded it may take ten times as much."""
+_HEAD: Final = 1024 * 1024
+_SAMPLED: Final = 20
+_UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+Shape = Literal["lines", "json", "binary"]
+"""JSON values one a line; one JSON value over several lines; anything else."""
+
+
+class Record(Struct, frozen=True):
+    """One JSON value, undecoded; or a whole binary document."""
+
+    data: bytes
+    where: str
+    """``file:line``, for messages."""
+
+
+class Sample(Struct, frozen=True):
+    """The beginning of a document, decoded: what a format is recognised by."""
+
+    shape: Shape
+    values: tuple[object, ...]
+    """The first records that are JSON; where the whole document is one JSON value, that one."""
+    head: bytes
+    """The first bytes as they are."""
+
+    def objects(self) -> Iterator[dict[str, object]]:
+        """Every record that is an object, and every element that is one where a record is an array."""
+        for value in self.values:
+            for found in cast("list[object]", value) if isinstance(value, list) else [value]:
+                if isinstance(found, dict):
+                    yield cast("dict[str, object]", found)
+
+    def first(self) -> dict[str, object]:
+        """The first of the objects; empty when there is none."""
+        for found in self.objects():
+            return found
+        return {}
+
+
+class Document:
+    """Bytes under a name.
+
+    Args:
+        name: for messages: a path, a path inside an archive, or ``stdin``.
+        size: in bytes.
+        open_: opens it from its beginning.
+        heard: told the bytes of each record as it is read, for progress.
+    """
+
+    def __init__(
+        self, name: str, size: int, open_: Callable[[], BinaryIO], heard: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self.name = name
+        self.size = size
+        self._open = open_
+        self._heard = heard
+        with open_() as file:
+            head = file.read(_HEAD)
+        self._utf16 = next((name for mark, name in _UTF16.items() if head.startswith(mark)), None)
+        self.head = self._text(head)
+        self.shape: Final = _shape(self.head)
+
+    def sample(self) -> Sample:
+        """Its beginning; the whole of it where it is one JSON value."""
+        values: list[object] = []
+        if self.shape != "binary":
+            room = _HEAD
+            for record in self._read(Skips()):
+                room -= len(record.data)
+                value = self.decode(record)
+                if value is not None:
+                    values.append(value)
+                if room < 0 or len(values) == _SAMPLED:
+                    break
+        return Sample(shape=self.shape, values=tuple(values), head=self.head[: 64 * 1024])
+
+    def records(self, skips: Skips) -> Iterator[Record]:
+        """Its records in order, blank lines left out; what is too long goes to ``skips``."""
+        for record in self._read(skips):
+            self._heard(len(record.data))
+            yield record
+
+    @staticmethod
+    def decode(record: Record) -> object | None:
+        """The JSON value of a record, or ``None`` when it is broken."""
+        try:
+            return msgspec.json.decode(record.data)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+
+    def _read(self, skips: Skips) -> Iterator[Record]:
+        if self.shape == "lines" and self._utf16 is None:
+            yield from self._lines(skips)
+            return
+        with self._open() as file:
+            data = file.read(MAX_RECORD + 1)
+        if len(data) > MAX_RECORD:
+            kind = "one JSON value" if self.shape == "json" else "one binary message"
+            skips.add(f"larger than {MAX_RECORD >> 20} MiB as {kind}: export it as JSON lines, or in parts", self.name)
+        elif self.shape == "lines":
+            for number, line in enumerate(self._text(data).splitlines(), 1):
+                if line.strip():
+                    yield Record(line, f"{self.name}:{number}")
+        elif data.strip():
+            text = data if self.shape == "binary" else self._text(data)
+            yield Record(text, self.name)
+
+    def _lines(self, skips: Skips) -> Iterator[Record]:
+        with self._open() as file:
+            number = 0
+            while line := file.readline(MAX_RECORD):
+                number += 1
+                where = f"{self.name}:{number}"
+                if len(line) == MAX_RECORD and not line.endswith(b"\n"):
+                    skips.add(f"line longer than {MAX_RECORD >> 20} MiB", where)
+                    while (rest := file.readline(_HEAD)) and not rest.endswith(b"\n"):
+                        pass
+                    continue
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if not line.isspace():
+                    yield Record(_utf8(line), where)
+
+    def _text(self, data: bytes) -> bytes:
+        if self._utf16 is not None:
+            return data[2:].decode(self._utf16, "replace").encode()
+        return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _utf8(line: bytes) -> bytes:
+    """The line itself where it is UTF-8; else with its bad bytes replaced, so that they do not cost the whole line."""
+    if line.isascii():
+        return line
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return line.decode(errors="replace").encode()
+    return line
+
+
+def _shape(head: bytes) -> Shape:
+    text = head.lstrip()
+    if text[:1] not in (b"{", b"["):
+        return "binary"
+    first, newline, rest = text.partition(b"\n")
+    if not newline or not rest.strip():
+        return "lines"  # one line: it is a record whatever it is
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, RecursionError):
+        broken = first[:1] == b"{" and len(first.strip()) > 1 and rest.lstrip(b"\n\r")[:1] == b"{"
+        return "lines" if broken else "json"  # a broken line before another, or the first of many of one value
+    return "lines"

@@ -1,0 +1,121 @@
+"""How far a trace can be trusted: what of it is measured, what is derived, what is unknown."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal, TypeVar
+
+from msgspec import Struct
+
+from headway.core.span import ModelCall, Span, ToolUse
+from headway.trace.sources.source import Timing
+
+Quality = Literal["measured", "derived", "unknown"]
+Subject = Literal["times", "ttft", "tools", "tokens", "cache", "cost", "retries", "prompts"]
+
+_Work = TypeVar("_Work")
+_TIMES: Final[dict[Timing, tuple[Quality, str]]] = {
+    "spans": ("measured", "start and end of each span, by whoever did the work"),
+    "messages": ("derived", "from the times of messages: a span runs from one to the next"),
+    "durations": ("derived", "from durations alone, laid one after the other: waits between are not in them"),
+    "none": ("unknown", "the source keeps no times, so nothing is said about seconds"),
+}
+
+
+class Aspect(Struct, frozen=True, kw_only=True):
+    """One thing that an analysis may want to know."""
+
+    subject: Subject
+    quality: Quality
+    """``unknown`` where not one of the spans that it is about says it."""
+    known: int
+    """Of how many spans it is known..."""
+    of: int
+    """...out of how many that it is about; both 0 where it is about the trace as a whole."""
+    how: str
+    """A sentence without a full stop: by whom it was measured, from what it was derived, why it is unknown."""
+
+    @property
+    def whole(self) -> bool:
+        """Known of every span that it is about, and of at least one."""
+        return self.quality != "unknown" and self.known == self.of
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """The quality of one task's record. No analysis may use what it calls unknown."""
+
+    source: str
+    """Title of the format."""
+    timing: Timing
+    aspects: tuple[Aspect, ...]
+    remarks: tuple[str, ...]
+    """What else must be known to trust the numbers; plain sentences."""
+
+    def about(self, subject: Subject) -> Aspect:
+        """What is known about one subject."""
+        return next(aspect for aspect in self.aspects if aspect.subject == subject)
+
+    @property
+    def timed(self) -> bool:
+        """Whether seconds mean anything at all."""
+        return self.timing != "none"
+
+
+def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[str] = ()) -> Verdict:
+    """The verdict on one task's spans, by what they say and do not say.
+
+    Args:
+        spans: all spans of the task.
+        source: title of the format they came from.
+        timing: where the source's times come from.
+        remarks: what the importer has to say.
+    """
+    calls = [span.work for span in spans if isinstance(span.work, ModelCall)]
+    tools = [span.work for span in spans if isinstance(span.work, ToolUse)]
+    quality, how = _TIMES[timing]
+    watched = timing in {"spans", "durations"}
+    return Verdict(
+        source=source,
+        timing=timing,
+        aspects=(
+            Aspect(subject="times", quality=quality, known=0, of=0, how=how),
+            _ttft(calls),
+            _aspect(
+                "tools",
+                tools,
+                lambda tool: watched and not tool.inferred,
+                "timed where it ran",
+                "the gap between answer and next request",
+            ),
+            _aspect("tokens", calls, _counted, "reported by the engine", "no usage in the record"),
+            _aspect("cache", calls, _cached, "reported by the engine", "the record does not say what was cached"),
+            _aspect("cost", calls, lambda call: call.cost is not None, "recorded", "from tokens and list prices"),
+            _aspect("retries", calls, lambda call: call.attempts is not None, "counted", "may contain hidden retries"),
+            _aspect("prompts", calls, lambda call: call.prompt is not None, "kept, by digest", "not in the record"),
+        ),
+        remarks=tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _aspect(subject: Subject, works: Sequence[_Work], known: Callable[[_Work], bool], yes: str, no: str) -> Aspect:
+    count = sum(map(known, works))
+    quality: Quality = "measured" if count else "unknown"
+    return Aspect(subject=subject, quality=quality, known=count, of=len(works), how=yes if count else no)
+
+
+def _ttft(calls: Sequence[ModelCall]) -> Aspect:
+    measured = sum(call.first_token is not None for call in calls)
+    derived = sum(call.first_token is None and call.engine is not None for call in calls)
+    if measured:
+        quality, how = "measured", "when the first token of a stream arrived"
+    elif derived:
+        quality, how = "derived", "from the engine's own timings"
+    else:
+        quality, how = "unknown", "no first token in the record: model time stays unsplit"
+    return Aspect(subject="ttft", quality=quality, known=measured + derived, of=len(calls), how=how)
+
+
+def _counted(call: ModelCall) -> bool:
+    return call.usage.input_tokens is not None and call.usage.output_tokens is not None
+
+
+def _cached(call: ModelCall) -> bool:
+    return call.usage.cache_read is not None
