@@ -1,5 +1,5 @@
 from msgspec import structs
-from savings import seconds
+from savings import LOOP, levers, seconds, usage
 from tasks import call, span, step, tool
 
 from headway.core.span import ErrorType, Retrieval
@@ -26,6 +26,55 @@ def test_a_sub_agents_calls_stay_when_an_iteration_goes() -> None:
 def test_nor_does_the_time_of_the_tool_around_them_go() -> None:
     spans = [call("a", 0, 1, asks=("1",)), tool("t", 1, 6, by="a"), call("sub", 2, 5, "t"), call("b", 6, 7)]
     assert seconds(spans)["one iteration fewer"] == 1
+
+
+# The calls of the loop, with the agent's own code between them instead of tools.
+PLAN = [
+    call("a", 0, 2, marks=(0.25, 1, 2), usage=usage(1000, 100)),
+    call("b", 5, 7.5, marks=(5.5, 6.5, 7.5), usage=usage(1400, 100)),
+    call("c", 8, 11.25, marks=(8.25, 9.25, 11.25), usage=usage(2000, 201, cached=1000)),
+]
+
+
+def test_one_call_computes_what_the_others_had_put_into_the_cache() -> None:
+    found = levers(PLAN)["answer in one call"]
+    # all before c, 8 s, but c computes its 2000 tokens at .75 + 1 + 1 s for 1000 + 1400 + 1000, not in 1 s
+    assert round(found.seconds, 9) == round(8 - (2000 * 2.75 / 3400 - 1), 9)
+    # without a and b: 1000 x 1 + 100 x 2 and 1400 x 1 + 100 x 2 micro-USD, less 1000 tokens at .9 more
+    assert (found.tokens, found.cost) == (2600, 1900)
+    unknown = [call("a", 0, 2, marks=(0.25, 1, 2)), call("b", 2, 4, marks=(2, 3, 4))]
+    assert (levers(unknown)["answer in one call"].tokens, levers(unknown)["answer in one call"].cost) == (None, None)
+
+
+def test_a_tools_result_cannot_be_had_without_the_call_that_asked_for_it() -> None:
+    assert "answer in one call" not in levers(LOOP)
+    untimed = [call("a", 0, 1, asks=("1",)), call("b", 5, 6)]
+    assert "answer in one call" not in levers(untimed)
+    unlinked = [call("a", 0, 1), tool("t", 1, 5), call("b", 5, 6)]
+    assert "answer in one call" not in levers(unlinked)
+
+
+def test_but_a_tool_that_still_ran_when_the_answer_began_was_not_in_its_prompt() -> None:
+    spans = [step("root", 0, 9), call("a", 0, 1, "root"), tool("t", 1, 9, "root"), call("b", 1, 9, "root")]
+    assert seconds(spans)["answer in one call"] == 1
+
+
+def test_of_two_calls_the_first_is_spared_only_once() -> None:
+    spans = [call("a", 0, 1), call("b", 1, 3)]
+    assert seconds(spans) == {"answer in one call": 1}
+    asking = [call("a", 0, 1, asks=("1",)), tool("t", 1, 2, by="a"), call("b", 2, 3)]
+    assert seconds(asking) == {"one iteration fewer": 2, "tools twice as fast": 0.5}
+
+
+def test_a_sub_agents_answer_is_not_the_tasks() -> None:
+    spans = [call("a", 0, 1), call("b", 1, 2, asks=("1",)), tool("t", 2, 5, by="b"), call("sub", 2, 5, "t")]
+    assert "answer in one call" not in seconds(spans)
+
+
+def test_a_long_loop_is_no_simple_question() -> None:
+    six = [call(str(i), i, i + 1) for i in range(6)]
+    assert seconds(six)["answer in one call"] == 5
+    assert "answer in one call" not in seconds([*six, call("6", 6, 7)])
 
 
 def test_one_call_keeps_what_was_retrieved() -> None:

@@ -13,10 +13,18 @@ from headway.trace.loop import Turn
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
 
+SIMPLE: Final = 6
+"""Iterations; a longer loop works on what it finds, be it in tool calls or in plain text, and is no simple question."""
+
 
 def fewer_iterations(case: Case) -> Iterable[Lever]:
-    """One iteration fewer, and half of them: those of median length."""
+    """One iteration fewer, and half of them: those of median length.
+
+    Where the only one that could go is all that comes before the answer, `one_call` is that change, better told.
+    """
     turns = sorted(_droppable(case), key=lambda turn: turn.seconds)
+    if len(turns) == 1 and _answers_at_once(case):
+        return
     for number in sorted({1, len(turns) // 2} - {0}) if turns else ():
         first = (len(turns) - number) // 2
         dropped = turns[first : first + number]
@@ -28,8 +36,8 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
             change,
             name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
             saved=spared(case, [turn.call for turn in dropped]),
-            assumes="Iterations of median length are not needed; the last one, the answer, stays, and its cache hits"
-            " with it.",
+            assumes="Iterations of median length are not needed, nor what their tools found; the last one, the answer,"
+            " stays, and its cache hits with it.",
             rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
             how="Put into the first prompt what the loop goes to look for, ask for several tools in one response, and"
             " limit the number of steps.",
@@ -37,15 +45,13 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
 
 
 def one_call(case: Case) -> Iterable[Lever]:
-    """The answer at once, without the calls before it."""
-    turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
-    if not _droppable(case):
+    """The answer at once, without the calls before it: retrievals stay, and what came before the first call."""
+    if not _droppable(case) or not _answers_at_once(case):
         return
+    turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
     answer = turns[-1].call
     span, call = case.call(answer)
-    if span.error is not None or call.tool_calls:
-        return
-    gone = {i for i in held.nodes if kinds[i] in {ModelCall, ToolUse} and held.hi[i] <= held.lo[answer] + EPSILON and i}
+    gone = {i for i in _before(case, answer) if kinds[i] is ModelCall}
     lead_in = {stretch.node for stretch in case.study.lead_in if stretch.is_gap}
     change = Change(case.study)
     for turn in turns[:-1]:
@@ -68,8 +74,8 @@ def one_call(case: Case) -> Iterable[Lever]:
         change,
         name="answer in one call",
         saved=_less(spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
-        assumes="The last call could have been made at once, with the same prompt: what retrievals and tools had"
-        " found is in it. " + _READ_COLD[warm is not None],
+        assumes="What is in the last call's prompt can be had without the calls before it. None of them called a tool;"
+        " but results that an agent writes into its prompt as plain text do not show. " + _READ_COLD[warm is not None],
         rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
         how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
     )
@@ -87,6 +93,27 @@ def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
         return saved
     more = -(-cached * (price.input - price.cache_read) // 1_000_000)
     return Saved(saved.tokens, MicroUsd(max(saved.cost - more, 0)))
+
+
+def _answers_at_once(case: Case) -> bool:
+    """Whether nothing in the record speaks against the last call being made at once.
+
+    A tool's result in its prompt would: without the call that asked for the tool, there would be none.
+    """
+    turns, kinds = case.study.turns, case.study.tree.kinds
+    answer = turns[-1].call
+    span, call = case.call(answer)
+    if span.error is not None or call.tool_calls or case.study.in_tool[answer] or len(turns) > SIMPLE:
+        return False
+    return not any(
+        kinds[i] is ToolUse or (kinds[i] is ModelCall and case.call(i)[1].tool_calls) for i in _before(case, answer)
+    )
+
+
+def _before(case: Case, answer: int) -> list[int]:
+    """What had ended when the answer's call started, without the root."""
+    held = case.study.held
+    return [i for i in held.nodes[1:] if held.hi[i] <= held.lo[answer] + EPSILON]
 
 
 def _droppable(case: Case) -> list[Turn]:
