@@ -134,3 +134,7 @@ class Span(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: ErrorType | None = None
     text: tuple[str, str] | None = None
     """Prompt and answer, only where the operator asked for them to be kept."""
+    host: str | None = None
+    """Whose clock its times are on, where the record says it; clocks of different hosts may disagree."""
+    awaited: bool = True
+    """False: known not to be waited for by what started it, as the consumer of a message is not by its producer."""
