@@ -8,11 +8,12 @@ from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Span
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
+from headway.trace.answer import task_ttft
 from headway.trace.loop import Turn, spent
 from headway.trace.path import Segment
-from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
+from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase, engine_tpot
 from headway.trace.prices import PriceOf, price_for
-from headway.trace.study import Study, study
+from headway.trace.study import study
 from headway.trace.totals import total
 from headway.trace.tree import Tree
 from headway.trace.waterfall import Bar, bars_of
@@ -40,8 +41,10 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     ttft: float | None
     """First token - sent; unknown where nothing was streamed."""
     tpot: float | None
-    """(last token - first token) / (output_tokens - 1); unknown without both."""
+    """(last token - first token) / (output_tokens - 1), else by the engine's own timings; unknown without either."""
     usage: Usage
+    tpot_by_engine: bool = False
+    """Whether ``tpot`` rests on the engine's own timings, for want of a timed stream or of a count of its tokens."""
 
 
 class Anatomy(Struct, frozen=True, kw_only=True):
@@ -104,7 +107,7 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
     notes = [*tree.notes, *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
-    task_ttft = _task_ttft(case, notes)
+    first_visible = task_ttft(case, notes)
     iterations = tuple([_iteration(tree, turn) for turn in case.turns])
     ids = [span.id for span in tree.spans]
     return Anatomy(
@@ -120,7 +123,7 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
         lead_in=sum(spent(case.lead_in).values()),
         bars=bars_of(case),
         detached=tuple(ids[i] for i in held.detached),
-        task_ttft=task_ttft,
+        task_ttft=first_visible,
         last_call_ttft=iterations[-1].ttft if iterations else None,
         usage=totals.usage,
         cached_share=_share(totals.usage),
@@ -138,6 +141,8 @@ def _iteration(tree: Tree, turn: Turn) -> Iteration:
     if not isinstance(call, ModelCall):
         msg = f"a turn's call is a model call, got {type(call).__name__}"
         raise TypeError(msg)
+    timed = tpot(call)
+    own = engine_tpot(call) if timed is None else None
     return Iteration(
         span=span.id,
         model=call.model,
@@ -148,8 +153,9 @@ def _iteration(tree: Tree, turn: Turn) -> Iteration:
         model_unsplit=phases[MODEL],
         tools=phases[TOOL] + phases[RETRIEVAL],
         ttft=ttft(call, span.start),
-        tpot=tpot(call),
+        tpot=own if timed is None else timed,
         usage=call.usage,
+        tpot_by_engine=own is not None,
     )
 
 
@@ -166,31 +172,6 @@ def tpot(call: ModelCall) -> float | None:
     if call.first_token is None or call.last_token is None or count is None or count < 2:  # noqa: PLR2004 - a gap needs two
         return None
     return (call.last_token - call.first_token) / (count - 1)
-
-
-def _task_ttft(case: Study, notes: list[str]) -> float | None:
-    tree = case.tree
-    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
-    answers = [
-        (span.work, end)
-        for span, end in loop
-        if isinstance(span.work, ModelCall) and not span.work.tool_calls and span.error is None
-    ]
-    if not answers or (answers[-1][0] is not loop[-1][0].work):
-        notes.append("Task TTFT is unknown: the loop does not end with an answer.")
-        return None
-    call, end = answers[-1]
-    if len(answers) > 1:
-        notes.append(
-            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
-            " been read by another call, not by the user."
-        )
-    if call.first_visible is not None:
-        return tree.axis(call.first_visible)
-    if call.stream is False:
-        return end
-    notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")
-    return None
 
 
 def _share(usage: Usage) -> float | None:

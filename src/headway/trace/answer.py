@@ -1,0 +1,30 @@
+"""When the user saw the first of the answer."""
+
+from headway.core.span import ModelCall
+from headway.trace.study import Study
+
+
+def task_ttft(case: Study, notes: list[str]) -> float | None:
+    """Task TTFT: first visible output - the user's request; seconds. Where it is unknown, ``notes`` says why."""
+    tree = case.tree
+    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
+    answers = [
+        (span.work, end)
+        for span, end in loop
+        if isinstance(span.work, ModelCall) and not span.work.tool_calls and span.error is None
+    ]
+    if not answers or (answers[-1][0] is not loop[-1][0].work):
+        notes.append("Task TTFT is unknown: the loop does not end with an answer.")
+        return None
+    call, end = answers[-1]
+    if len(answers) > 1:
+        notes.append(
+            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
+            " been read by another call, not by the user."
+        )
+    if call.first_visible is not None:
+        return tree.axis(call.first_visible)
+    if call.stream is False:
+        return end
+    notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")
+    return None
