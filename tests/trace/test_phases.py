@@ -8,7 +8,7 @@ from tasks import forests
 from headway.core.span import ModelCall, Span, Work
 from headway.core.task import SpanId
 from headway.core.usage import EngineTimings
-from headway.trace.phases import OWN, is_derived, split
+from headway.trace.phases import OWN, engine_tpot, is_derived, split
 
 ID = SpanId("a")
 
@@ -48,6 +48,15 @@ def test_an_answer_that_came_whole_is_split_by_the_engines_timings_and_called_de
     assert pieces(call, 1, 5) == [("queue", 1, 2), ("prefill", 2, 3), ("decode", 3, 5)]
     assert is_derived(call)
     assert not is_derived(ModelCall(model="m"))
+
+
+def test_the_engines_pace_counts_the_gaps_between_its_tokens() -> None:
+    def engine(tokens: int) -> EngineTimings:
+        return EngineTimings(prefill_tokens=1, prefill_seconds=1, decode_tokens=tokens, decode_seconds=2)
+
+    assert engine_tpot(ModelCall(model="m", engine=engine(41))) == 0.05  # 2 s / 40 gaps
+    assert engine_tpot(ModelCall(model="m", engine=engine(1))) is None
+    assert engine_tpot(ModelCall(model="m")) is None
 
 
 def test_timings_longer_than_the_call_are_cut_to_it() -> None:

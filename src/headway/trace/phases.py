@@ -53,6 +53,17 @@ def is_derived(call: ModelCall) -> bool:
     return call.first_token is None and call.engine is not None
 
 
+def engine_tpot(call: ModelCall) -> float | None:
+    """TPOT by the engine's own timings, seconds: decode_seconds / (decode_tokens - 1).
+
+    The engine's clock of decoding starts with the first token, so one gap fewer than tokens lies in it.
+    """
+    engine = call.engine
+    if engine is None or engine.decode_tokens < 2:  # noqa: PLR2004 - a gap needs two
+        return None
+    return engine.decode_seconds / (engine.decode_tokens - 1)
+
+
 def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float]) -> tuple[Segment, ...]:
     """The phases of one call as segments that tile ``[start, end]``; none is empty or negative.
 
