@@ -55,8 +55,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def timed(self) -> bool:
-        """Whether seconds mean anything at all."""
-        return self.timing != "none"
+        """Whether it is known when things happened, so that there is an E2E, a path and phases."""
+        return self.timing in {"spans", "messages"}
 
 
 def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[str] = ()) -> Verdict:

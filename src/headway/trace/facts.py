@@ -1,0 +1,239 @@
+"""One task as a row of a set: what is left of it when its spans are put away."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from headway.core.money import MicroUsd
+from headway.core.span import ModelCall, Retrieval, Span, Step, ToolUse
+from headway.core.task import SessionId, TaskId
+from headway.core.usage import Usage
+from headway.trace.answer import task_ttft
+from headway.trace.loop import spent
+from headway.trace.phases import Phase
+from headway.trace.prices import PriceOf, charge, price_for
+from headway.trace.reuse import rereads
+from headway.trace.sources.verdict import Verdict
+from headway.trace.study import Study, study
+from headway.trace.totals import total
+
+
+class ToolFacts(Struct, kw_only=True):
+    """All uses of one tool, or all retrievals from one source, in one task."""
+
+    uses: int = 0
+    failed: int = 0
+    again: int = 0
+    """Uses with the same arguments as an earlier one, where arguments are known."""
+    seconds: float = 0.0
+    """Sum over the uses, overlaps counted twice."""
+    on_path: float = 0.0
+
+
+class ModelFacts(Struct, kw_only=True):
+    """All calls to one model in one task. A sum is unknown when any call's part of it is."""
+
+    calls: int = 0
+    failed: int = 0
+    on_path: float = 0.0
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    cost: MicroUsd | None = MicroUsd(0)
+
+
+class CallPoint(Struct, frozen=True, gc=False):
+    """One call in the scatter of reading against waiting."""
+
+    input_tokens: int
+    cache_read: int | None
+    ttft: float
+    """Seconds."""
+
+
+class TaskFacts(Struct, frozen=True, kw_only=True):
+    """One task. Seconds; ``None`` is unknown; a failed task's times are those until it failed."""
+
+    task: TaskId
+    session: SessionId | None
+    title: str | None
+    source: str
+    started_at: float
+    """Epoch seconds; 0 where the source keeps no times."""
+    e2e: float | None
+    """Unknown where the source keeps no times."""
+    n: int
+    """Model calls on the loop; without times, all that are in no tool."""
+    calls: int
+    failed: bool
+    """Whether the task ended in an error: that of its last call on the loop, or of its root."""
+    failures: int
+    task_ttft: float | None
+    human: float
+    phases: dict[Phase, float]
+    """Seconds on the critical path; they sum to ``e2e``. Empty where that is unknown, like ``stages``."""
+    stages: dict[str, float]
+    """Seconds on the critical path by agent or step, the innermost named one; ``""`` outside of all."""
+    tools: dict[str, ToolFacts]
+    models: dict[str, ModelFacts]
+    usage: Usage
+    cost: MicroUsd | None
+    step_costs: tuple[MicroUsd | None, ...]
+    """Of the loop's calls, in order."""
+    recomputed: int | None
+    """Input tokens computed although an earlier call of the task had; unknown where cached counts are."""
+    retries_cost: MicroUsd | None
+    """What the calls that asked for a failed tool again cost; unknown where a price or a count is."""
+    points: tuple[CallPoint, ...]
+
+
+def facts_of(
+    spans: Sequence[Span], verdict: Verdict, *, title: str | None = None, prices: PriceOf = price_for
+) -> TaskFacts:
+    """The row of one task.
+
+    Args:
+        spans: all spans of the task, in any order and any state.
+        verdict: what they can be trusted for.
+        title: the first words of what the user asked.
+        prices: where the prices come from of calls whose cost was not recorded.
+    """
+    case = study(spans)
+    tree, held = case.tree, case.held
+    sums = total(tree, held.calls, prices)
+    costs = {i: _charge(case, i, prices) for i in held.calls}
+    on_path = _on_path(case) if verdict.timed else {}
+    root = tree.spans[0]
+    loop = [turn.call for turn in case.turns] if verdict.timed else [i for i in held.calls if not case.in_tool[i]]
+    last = tree.spans[loop[-1]] if loop else root
+    return TaskFacts(
+        task=root.task,
+        session=next((span.session for span in tree.spans if span.session is not None), None),
+        title=title,
+        source=verdict.source,
+        started_at=tree.origin,
+        e2e=case.e2e if verdict.timed else None,
+        n=len(loop),
+        calls=len(held.calls),
+        failed=root.error is not None or last.error is not None,
+        failures=sums.failures,
+        task_ttft=task_ttft(case, []) if verdict.timed else None,
+        human=tree.human,
+        phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},
+        stages=_stages(case, on_path),
+        tools=_tools(case, on_path),
+        models=_models(case, on_path, costs),
+        usage=sums.usage,
+        cost=sums.cost,
+        step_costs=tuple(costs[i] for i in loop),
+        recomputed=_recomputed(case),
+        retries_cost=_retries_cost(case, costs),
+        points=tuple(_points(case)) if verdict.timed else (),
+    )
+
+
+def _on_path(case: Study) -> dict[int, float]:
+    seconds: dict[int, float] = {}
+    for stretch in case.walked:
+        seconds[stretch.owner] = seconds.get(stretch.owner, 0.0) + stretch.seconds
+    return seconds
+
+
+def _charge(case: Study, i: int, prices: PriceOf) -> MicroUsd | None:
+    span = case.tree.spans[i]
+    return charge(span.work, span.start, prices) if isinstance(span.work, ModelCall) else None
+
+
+def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
+    """By the innermost step with a name of its own: an agent's, else the step's own name."""
+    tree = case.tree
+    name = [""] * len(tree.spans)
+    for i, span in enumerate(tree.spans):
+        inherited = name[tree.parent[i]] if i else ""
+        match span.work:
+            case Step(agent=agent) if agent is not None or (i and tree.parent[i] == 0 and not tree.made_root):
+                name[i] = agent or span.name
+            case _:
+                name[i] = inherited
+    stages: dict[str, float] = {}
+    for i, seconds in on_path.items():
+        stages[name[i]] = stages.get(name[i], 0.0) + seconds
+    return stages
+
+
+def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
+    tree = case.tree
+    found: dict[str, ToolFacts] = {}
+    seen: set[tuple[str, str]] = set()
+    for i, span in enumerate(tree.spans):
+        match span.work:
+            case ToolUse(name=name, failed=failed, arguments=arguments):
+                pass
+            case Retrieval(source=source):
+                name, failed, arguments = source or "retrieval", None, None
+            case _:
+                continue
+        facts = found.setdefault(name, ToolFacts())
+        facts.uses += 1
+        facts.failed += failed is True or span.error is not None
+        facts.seconds += tree.end[i] - tree.start[i]
+        facts.on_path += on_path.get(i, 0.0)
+        if arguments is not None:
+            facts.again += (name, arguments) in seen
+            seen.add((name, arguments))
+    return found
+
+
+def _models(case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | None]) -> dict[str, ModelFacts]:
+    found: dict[str, ModelFacts] = {}
+    for i in case.held.calls:
+        span = case.tree.spans[i]
+        if not isinstance(span.work, ModelCall):
+            continue
+        facts = found.setdefault(span.work.model, ModelFacts())
+        facts.calls += 1
+        facts.failed += span.error is not None
+        facts.on_path += on_path.get(i, 0.0)
+        facts.input_tokens = _plus(facts.input_tokens, span.work.usage.input_tokens)
+        facts.output_tokens = _plus(facts.output_tokens, span.work.usage.output_tokens)
+        cost = _plus(facts.cost, costs[i])
+        facts.cost = None if cost is None else MicroUsd(cost)
+    return found
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _recomputed(case: Study) -> int | None:
+    found, untold = rereads(case)
+    return None if untold else sum(reread.computed - reread.fresh for reread in found.values())
+
+
+def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | None:
+    """Calls that asked for a tool again right after it had failed: each such call once."""
+    tree = case.tree
+    by_id = {tree.spans[i].id: i for i in case.held.calls}
+    uses: dict[str, list[tuple[float, bool, int | None]]] = {}
+    for i, span in enumerate(tree.spans):
+        if isinstance(span.work, ToolUse):
+            failed = span.work.failed is True or span.error is not None
+            issuer = by_id.get(span.work.issued_by) if span.work.issued_by is not None else None
+            uses.setdefault(span.work.name, []).append((tree.start[i], failed, issuer))
+    asked: set[int] = set()
+    for found in uses.values():
+        for (_, failed, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
+            if failed and second is not None and second != first:
+                asked.add(second)
+    known = [costs[i] for i in asked]
+    paid = [cost for cost in known if cost is not None]
+    return MicroUsd(sum(paid)) if len(paid) == len(known) else None
+
+
+def _points(case: Study) -> Iterator[CallPoint]:
+    for i in case.held.calls:
+        span = case.tree.spans[i]
+        call = span.work
+        if isinstance(call, ModelCall) and call.first_token is not None and call.usage.input_tokens is not None:
+            sent = span.start if call.sent is None else call.sent
+            yield CallPoint(call.usage.input_tokens, call.usage.cache_read, call.first_token - sent)

@@ -1,0 +1,251 @@
+"""The anatomy of a set of tasks: how its times, tokens and money are spread, and what the slow ones spend more on."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import ceil
+
+from msgspec import Struct
+
+from headway.core.money import MicroUsd
+from headway.trace.facts import CallPoint, ModelFacts, TaskFacts, ToolFacts
+from headway.trace.stats import Line, Quantile, fit, quantiles, rank
+
+SCATTER = 2000
+"""Points of the scatter that are kept, evenly chosen by input tokens."""
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """How one figure is spread over the tasks (or calls) of which it is known."""
+
+    known: int
+    of: int
+    mean: float
+    quantiles: tuple[Quantile, ...]
+    """p50, p95, p99. Those of parts do not add up to those of the whole."""
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """A phase, a stage, a tool or a model over all timed tasks."""
+
+    name: str
+    tasks: int
+    """In which it occurs."""
+    share: float
+    """Of the path seconds of all tasks together."""
+    on_path: Spread
+    """Seconds on the critical path per task, 0 where it does not occur."""
+    typical: float
+    """Mean path seconds in the middle fifth of the tasks by E2E."""
+    tail: float
+    """Mean path seconds in the slowest tenth."""
+
+
+class ToolRow(Struct, frozen=True, kw_only=True):
+    """One tool over the whole set."""
+
+    name: str
+    uses: int
+    failed: int
+    again: int
+    """Uses with the arguments of an earlier one in the same task."""
+    seconds: float
+    """Mean of a use."""
+    on_path: Row | None
+    """``None`` where no task of the set is timed."""
+
+
+class ModelRow(Struct, frozen=True, kw_only=True):
+    """One model over the whole set; a sum is unknown when any task's part of it is."""
+
+    name: str
+    calls: int
+    failed: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: MicroUsd | None
+    on_path: Row | None
+
+
+class SetAnatomy(Struct, frozen=True, kw_only=True):
+    """The whole account of a set."""
+
+    tasks: int
+    timed: int
+    """Tasks of which it is known when things happened; all figures in seconds are about them."""
+    failed: int
+    sources: dict[str, int]
+    first: float | None
+    """Epoch seconds of the earliest start."""
+    last: float | None
+    e2e: Spread | None
+    task_ttft: Spread | None
+    n: Spread | None
+    histogram: tuple[tuple[int, int], ...]
+    """N and how many tasks have it, ascending."""
+    phases: tuple[Row, ...]
+    """Largest share first, as in all tables here."""
+    stages: tuple[Row, ...]
+    tools: tuple[ToolRow, ...]
+    models: tuple[ModelRow, ...]
+    input_tokens: Spread | None
+    output_tokens: Spread | None
+    cost: Spread | None
+    """Micro-USD per task."""
+    step_cost: Spread | None
+    """Micro-USD per call of the loop."""
+    call_cost: float | None
+    """Micro-USD per call, over all calls of the tasks whose cost is known."""
+    cached_share: float | None
+    """Cache reads / input tokens over the tasks of which both are known."""
+    recomputed: Spread | None
+    retries_cost: Spread | None
+    prefill: Line | None
+    """TTFT over computed input tokens: seconds per token, and what a call waits whatever it reads."""
+    scatter: tuple[CallPoint, ...]
+
+
+def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
+    """Take a set apart; its tasks in any order."""
+    timed = sorted((row for row in rows if row.e2e is not None), key=lambda row: row.e2e or 0.0)
+    cached = [
+        (row.usage.cache_read, row.usage.input_tokens)
+        for row in rows
+        if row.usage.cache_read is not None and row.usage.input_tokens is not None
+    ]
+    priced = [(row.cost, row.calls) for row in rows if row.cost is not None and row.calls]
+    read = sum(total for _, total in cached)
+    points = sorted((point for row in rows for point in row.points), key=lambda point: point.input_tokens)
+    starts = [row.started_at for row in timed]
+    return SetAnatomy(
+        tasks=len(rows),
+        timed=len(timed),
+        failed=sum(row.failed for row in rows),
+        sources=dict(Counter(row.source for row in rows)),
+        first=min(starts, default=None),
+        last=max(starts, default=None),
+        e2e=spread([row.e2e for row in timed]),
+        task_ttft=spread([row.task_ttft for row in timed]),
+        n=spread([float(row.n) for row in rows]),
+        histogram=tuple(sorted(Counter(row.n for row in rows).items())),
+        phases=_rows(timed, lambda row: {phase.value: seconds for phase, seconds in row.phases.items()}),
+        stages=_rows(timed, lambda row: row.stages),
+        tools=_tools(rows, timed),
+        models=_models(rows, timed),
+        input_tokens=spread([row.usage.input_tokens for row in rows]),
+        output_tokens=spread([row.usage.output_tokens for row in rows]),
+        cost=spread([row.cost for row in rows]),
+        step_cost=spread([cost for row in rows for cost in row.step_costs]),
+        call_cost=sum(cost for cost, _ in priced) / sum(calls for _, calls in priced) if priced else None,
+        cached_share=sum(part for part, _ in cached) / read if read else None,
+        recomputed=spread([row.recomputed for row in rows]),
+        retries_cost=spread([row.retries_cost for row in rows]),
+        prefill=fit([(point.input_tokens - (point.cache_read or 0), point.ttft) for point in points if _read(point)]),
+        scatter=tuple(_thinned(points)),
+    )
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """How the known ones among the values are spread; ``None`` when none is."""
+    all_values = list(values)
+    known = [value for value in all_values if value is not None]
+    if not known:
+        return None
+    return Spread(known=len(known), of=len(all_values), mean=sum(known) / len(known), quantiles=quantiles(known))
+
+
+def _rows(timed: Sequence[TaskFacts], parts: Callable[[TaskFacts], dict[str, float]]) -> tuple[Row, ...]:
+    """One row per name; the tasks are in order of E2E."""
+    columns: dict[str, list[tuple[int, float]]] = {}  # where a name occurs: most names occur in few of many tasks
+    for place, row in enumerate(timed):
+        for name, seconds in parts(row).items():
+            columns.setdefault(name, []).append((place, seconds))
+    whole = sum(row.e2e or 0.0 for row in timed)
+    rows = [_row(name, column, len(timed), whole) for name, column in columns.items()]
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def _row(name: str, column: Sequence[tuple[int, float]], size: int, whole: float) -> Row:
+    seconds = [spent for _, spent in column]
+    total = sum(seconds)
+    ordered = [0.0] * (size - len(seconds)) + sorted(seconds)
+    middle, slowest = (rank(size, 0.4), rank(size, 0.6) + 1), (size - ceil(size / 10), size)
+    return Row(
+        name=name,
+        tasks=len(column),
+        share=total / whole if whole else 0.0,
+        on_path=Spread(known=size, of=size, mean=total / size, quantiles=quantiles(ordered)),
+        typical=_mean(column, *middle),
+        tail=_mean(column, *slowest),
+    )
+
+
+def _mean(column: Sequence[tuple[int, float]], first: int, beyond: int) -> float:
+    return sum(seconds for place, seconds in column if first <= place < beyond) / (beyond - first)
+
+
+def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolRow, ...]:
+    paths = {
+        row.name: row for row in _rows(timed, lambda row: {name: tool.on_path for name, tool in row.tools.items()})
+    }
+    used: dict[str, list[ToolFacts]] = {}
+    for row in rows:
+        for name, tool in row.tools.items():
+            used.setdefault(name, []).append(tool)
+    found: list[ToolRow] = []
+    for name, tools in used.items():
+        uses = sum(tool.uses for tool in tools)
+        found.append(
+            ToolRow(
+                name=name,
+                uses=uses,
+                failed=sum(tool.failed for tool in tools),
+                again=sum(tool.again for tool in tools),
+                seconds=sum(tool.seconds for tool in tools) / uses,
+                on_path=paths.get(name),
+            )
+        )
+    return tuple(sorted(found, key=lambda tool: -(tool.on_path.share if tool.on_path else 0.0)))
+
+
+def _models(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ModelRow, ...]:
+    paths = {
+        row.name: row for row in _rows(timed, lambda row: {name: made.on_path for name, made in row.models.items()})
+    }
+    called: dict[str, list[ModelFacts]] = {}
+    for row in rows:
+        for name, made in row.models.items():
+            called.setdefault(name, []).append(made)
+    found: list[ModelRow] = []
+    for name, models in called.items():
+        cost = _sum(model.cost for model in models)
+        found.append(
+            ModelRow(
+                name=name,
+                calls=sum(model.calls for model in models),
+                failed=sum(model.failed for model in models),
+                input_tokens=_sum(model.input_tokens for model in models),
+                output_tokens=_sum(model.output_tokens for model in models),
+                cost=None if cost is None else MicroUsd(cost),
+                on_path=paths.get(name),
+            )
+        )
+    return tuple(sorted(found, key=lambda model: -model.calls))
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _read(point: CallPoint) -> bool:
+    """Whether it is known how much of the prompt was computed."""
+    return point.cache_read is not None and point.cache_read <= point.input_tokens
+
+
+def _thinned(points: Sequence[CallPoint]) -> list[CallPoint]:
+    step = len(points) / SCATTER
+    return list(points) if step <= 1 else [points[int(i * step)] for i in range(SCATTER)]

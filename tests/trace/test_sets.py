@@ -1,0 +1,121 @@
+from itertools import count
+
+import msgspec
+import pytest
+from tasks import T0, call, step, tool
+
+from headway.core.money import MicroUsd
+from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.usage import Usage
+from headway.trace.facts import TaskFacts, facts_of
+from headway.trace.phases import Phase
+from headway.trace.sets import anatomy_of
+from headway.trace.sources.source import Timing
+from headway.trace.sources.verdict import judge
+
+USAGE = Usage(input_tokens=1000, output_tokens=10, cache_read=600)
+
+
+def free(_call: ModelCall, _at: float) -> None:
+    """No price is known."""
+
+
+def facts(*spans: Span, timing: Timing = "spans") -> TaskFacts:
+    return facts_of(spans, judge(spans, "made", timing), title="why is it slow?", prices=free)
+
+
+def two_turns() -> list[Span]:
+    """1 s of reading and 1 of writing, 4 s of tool, then 0.5 and 0.5; 0.25 s of hop before each call."""
+    return [
+        step("task", 0, 7.5, agent="helper"),
+        call("c1", 0.25, 2.25, "task", marks=(0.25, 1.25, 2.25), asks=("t1",), usage=USAGE),
+        tool("t1", 2.25, 6.25, "task", by="c1", call_id="t1"),
+        call("c2", 6.5, 7.5, "task", marks=(6.5, 7.0, 7.5), usage=USAGE),
+    ]
+
+
+def test_one_task_becomes_a_row_that_adds_up() -> None:
+    row = facts(*two_turns())
+    assert (row.e2e, row.n, row.calls, row.failed, row.title) == (7.5, 2, 2, False, "why is it slow?")
+    assert row.phases == {Phase.HOP: 0.5, Phase.PREFILL: 1.5, Phase.DECODE: 1.5, Phase.TOOL: 4.0}
+    assert row.stages == {"helper": 7.5}
+    assert (row.tools["look"].uses, row.tools["look"].seconds, row.tools["look"].on_path) == (1, 4.0, 4.0)
+    assert (row.models["m"].calls, row.models["m"].on_path, row.models["m"].input_tokens) == (2, 3.0, 2000)
+    assert row.task_ttft == 7.0  # the answer's first token
+    assert [(point.input_tokens, point.cache_read, point.ttft) for point in row.points] == [
+        (1000, 600, 1.0),
+        (1000, 600, 0.5),
+    ]
+    assert row.cost is None  # no price is known
+    assert row.started_at == T0
+
+
+def test_what_has_no_times_has_no_seconds() -> None:
+    row = facts(call("c", 0, 0, usage=USAGE), timing="none")
+    assert (row.e2e, row.phases, row.stages, row.task_ttft, row.points) == (None, {}, {}, None, ())
+    assert (row.n, row.usage.input_tokens) == (1, 1000)
+
+
+def priced(name: str, start: float, parent: str, cost: int | None, **more: object) -> Span:
+    made = call(name, start, start + 1, parent, **more)  # pyright: ignore[reportArgumentType] - passed on as it is
+    assert isinstance(made.work, ModelCall)
+    return msgspec.structs.replace(
+        made, work=msgspec.structs.replace(made.work, cost=None if cost is None else MicroUsd(cost))
+    )
+
+
+def failing(name: str, start: float, by: str, *, failed: bool) -> Span:
+    made = tool(name, start, start + 1, "task", by=by)
+    assert isinstance(made.work, ToolUse)
+    return msgspec.structs.replace(made, work=msgspec.structs.replace(made.work, failed=failed, arguments="a" * 16))
+
+
+def test_a_failed_tool_costs_what_asking_again_cost() -> None:
+    row = facts(
+        step("task", 0, 6),
+        priced("c1", 0, "task", 100),
+        failing("t1", 1, "c1", failed=True),
+        priced("c2", 2, "task", 250),
+        failing("t2", 3, "c2", failed=False),
+        priced("c3", 4, "task", 400),
+    )
+    assert (row.tools["look"].uses, row.tools["look"].failed, row.tools["look"].again) == (2, 1, 1)
+    assert row.retries_cost == 250
+    assert row.step_costs == (100, 250, 400)
+
+
+def test_a_set_is_spread_and_its_tail_told_apart() -> None:
+    """Ten tasks of 1 s of model; the slowest has 9 s of tool besides."""
+    rows: list[TaskFacts] = []
+    names = count()
+    for i in range(10):
+        length = 10.0 if i == 9 else 1.0
+        root = f"r{next(names)}"
+        spans = [step(root, 0, length), call(f"c{next(names)}", 0, 1, root, usage=USAGE)]
+        if i == 9:
+            spans.append(tool(f"t{next(names)}", 1, 10, root))
+        rows.append(facts(*spans))
+    made = anatomy_of(rows)
+    assert made.e2e is not None
+    p50, p95, p99 = made.e2e.quantiles
+    assert (p50.value, p95.value, made.e2e.mean) == (1.0, 10.0, pytest.approx(1.9))
+    assert (p50.supported, p95.supported, p99.supported) == (True, False, False)
+    model, looked = sorted(made.phases, key=lambda row: row.name)
+    assert (model.name, model.tasks, model.share) == ("model", 10, pytest.approx(10 / 19))
+    assert (looked.name, looked.tasks, looked.share) == ("tool", 1, pytest.approx(9 / 19))
+    assert (looked.typical, looked.tail) == (0.0, 9.0)
+    assert made.histogram == ((1, 10),)
+    assert made.cached_share == pytest.approx(0.6)
+    assert made.tools[0].seconds == 9.0
+    assert made.models[0].input_tokens == 10_000
+    assert made.cost is None
+
+
+def test_untimed_tasks_count_for_tokens_only() -> None:
+    made = anatomy_of([facts(*two_turns()), facts(call("c", 0, 0, usage=USAGE), timing="none")])
+    assert (made.tasks, made.timed) == (2, 1)
+    assert made.input_tokens is not None
+    assert made.input_tokens.mean == 1500
+    assert made.e2e is not None
+    assert made.e2e.mean == 7.5
+    assert anatomy_of([]).e2e is None
