@@ -53,7 +53,9 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "slack_s": 1.8,
         "error": "tool_error",
         "pieces": [{"span": "execute_tool calculator@8.4", "phase": "tool", "start_s": 8.4, "end_s": 9.1}],
+        "identity": None,
     }
+    assert document["spans"][1]["identity"] == {"evidence": "tool_result", "confidence": 1.0, "opens_task": False}
     assert document["levers"][1] == {
         "name": "the whole prefix from the cache",
         "saves_s": 4.1,
@@ -74,6 +76,13 @@ def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[
     ]
     assert fsum([account.lead_in_s, *(seconds for term in terms for seconds in term)]) == pytest.approx(account.e2e_s)
     assert fsum(piece.end_s - piece.start_s for piece in account.path) == pytest.approx(account.e2e_s)
+
+
+def test_the_engines_pace_is_marked_as_its_own(anatomy: Anatomy) -> None:
+    first, *others = anatomy.iterations
+    marked = replace(anatomy, iterations=(replace(first, tpot=0.05, tpot_by_engine=True), *others))
+    terms = json.loads(task_json(marked, ()))["terms"]
+    assert [(term["tpot_s"], term["tpot_by_engine"]) for term in terms[:2]] == [(0.05, True), (0.038, False)]
 
 
 def test_unknown_is_null_and_never_0(anatomy: Anatomy) -> None:

@@ -146,6 +146,13 @@ def test_numbers_say_on_hover_how_they_were_measured(anatomy: Anatomy, levers: L
     assert page.text.count("from the first token received to the last") >= 4, "bars carry titles"
 
 
+def test_the_engines_pace_is_said_to_be_derived(anatomy: Anatomy) -> None:
+    first, *others = anatomy.iterations
+    marked = replace(anatomy, iterations=(replace(first, tpot_by_engine=True), *others))
+    titles = [a["title"] or "" for a in Page(html_task(marked, ())).all("td") if (a.get("title") or "")[:4] == "TPOT"]
+    assert [title.split(" ", 2)[1] for title in titles] == ["derived", "from", "from"]
+
+
 def test_light_dark_and_print_are_all_there(anatomy: Anatomy) -> None:
     html = html_task(anatomy, ())
     assert "prefers-color-scheme: dark" in html

@@ -61,13 +61,23 @@ def test_the_printed_terms_add_up(anatomy: Anatomy, levers: Levers) -> None:
     assert lines[0] == "38.20 s = 0.66 hop + 0.67 queue + 6.15 prefill + 27.80 decode + 2.92 tools"
     rows = [re.findall(r"(?<![\w.-])\d+\.\d\d(?!\w)", line) for line in lines[2:6]]
     assert sum(round(float(row[-1]) * 100) for row in rows) == 3820
-    total = re.findall(r"\d+\.\d\d", next(line for line in lines if line.startswith("E2E")))
+    total = re.findall(r"\d+\.\d\d", next(line for line in lines if line.startswith("E2E, ")))
     assert sum(round(float(term) * 100) for term in total[:-1]) == round(float(total[-1]) * 100) == 3820
     path = section(printed(render_task(anatomy, levers)), "CRITICAL PATH")
     seconds = [re.search(r"(\d+\.\d\d) s", line) for line in path]
     assert sum(round(float(found[1]) * 100) for found in seconds if found) == 3820
     shares = [re.search(r"(\d+\.\d) %", line) for line in path]
     assert sum(round(float(found[1]) * 10) for found in shares if found) == 1000
+
+
+@pytest.mark.parametrize("width", [100, 80])
+def test_no_head_or_foot_of_the_formula_is_cut(anatomy: Anatomy, width: int) -> None:
+    slow = replace(anatomy, iterations=tuple(replace(it, model_unsplit=it.decode) for it in anatomy.iterations))
+    table = section(printed(render_task(slow, ()), width), "FORMULA")
+    heads = next(line for line in table if line.startswith("call"))
+    assert heads.split()[:9] == ["call", "hop", "queue", "prefill", "decode", "unsplit", "tools", "total", "%"]
+    assert next(line for line in table if "before" in line).startswith("before call 1  ")
+    assert [line.split("  ")[0] for line in table[-2:]] == ["E2E, seconds", "% of E2E"]
 
 
 def test_the_waterfall_tells_tree_time_path_and_failure(anatomy: Anatomy, levers: Levers) -> None:

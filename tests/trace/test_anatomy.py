@@ -8,7 +8,7 @@ from tasks import T0, TASK, call, forests, human, span, step, tool
 
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ErrorType, ModelCall, Retrieval, Span, ToolUse
-from headway.core.task import SessionId
+from headway.core.task import Identity, SessionId, TaskId
 from headway.core.usage import EngineTimings, Usage
 from headway.trace.anatomy import Anatomy, dissect, tpot
 from headway.trace.path import Phase
@@ -168,6 +168,7 @@ def test_a_derived_split_is_said_to_be_derived_and_gives_no_ttft() -> None:
     found = account([call("a", 0, 4, engine=engine)])
     assert found.phases == {Phase.QUEUE: 1, Phase.PREFILL: 1, Phase.DECODE: 2}
     assert found.iterations[0].ttft is None
+    assert (found.iterations[0].tpot, found.iterations[0].tpot_by_engine) == (2 / 19, True)
     assert any(
         note.startswith("Queue, prefill and decode are derived from the engine's own timings for 1 of 1 call")
         for note in found.unknowns
@@ -202,6 +203,22 @@ def test_a_sum_with_an_unknown_part_is_unknown_and_never_0() -> None:
     assert found.cost is None
     assert "Input tokens are unknown for 1 of 2 calls, and so is their sum." in found.unknowns
     assert "Cached tokens are unknown for 1 of 2 calls, and so is their sum." in found.unknowns
+
+
+def test_a_stream_without_counts_is_told_with_what_would_have_given_them() -> None:
+    silent = [amended(LOOP[0], usage=Usage()), *LOOP[1:]]
+    notes = [note for note in account(silent).unknowns if "include_usage" in note]
+    assert [note.partition(". ")[0] for note in notes] == ["Streamed without token counts: 1 of 2 calls"]
+    # nobody counts what broke off, and an answer that comes whole is counted unasked
+    failed = structs.replace(silent[0], error=ErrorType("upstream_closed"))
+    whole = amended(silent[0], stream=False)
+    for other in (failed, whole):
+        assert not any("include_usage" in note for note in account([other, *LOOP[1:]]).unknowns)
+
+
+def test_calls_joined_by_inference_are_told() -> None:
+    identity = Identity(task=TaskId("t"), session=SessionId("s"), evidence="hand_over", confidence=0.7)
+    assert any("x-headway-task" in note for note in account([LOOP[0], amended(LOOP[2], identity=identity)]).unknowns)
 
 
 def test_cost_is_unknown_for_a_model_without_a_price_which_is_named() -> None:

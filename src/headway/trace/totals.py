@@ -7,6 +7,7 @@ from msgspec import Struct
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse
 from headway.core.usage import Usage
+from headway.trace.belonging import joined
 from headway.trace.phases import is_derived
 from headway.trace.prices import PriceOf, charge
 from headway.trace.tree import Tree
@@ -32,11 +33,14 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
         prices: prices of calls whose cost was not recorded.
     """
     notes: list[str] = []
-    made = [(span.work, span.start) for span in map(tree.spans.__getitem__, calls) if isinstance(span.work, ModelCall)]
+    spans = [tree.spans[i] for i in calls]
+    made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
     works = [call for call, _ in made]
     usage = _usage(works, notes)
+    _uncounted(spans, notes)
     cost = _cost(made, prices, notes)
     _splits(works, notes)
+    notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
@@ -78,6 +82,19 @@ def _sum(counts: Sequence[int | None], what: str | None, notes: list[str]) -> in
     if what is not None:
         notes.append(f"{what} are unknown for {_of(len(counts) - len(known), counts)}, and so is their sum.")
     return None
+
+
+def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:
+    silent = sum(span.error is None and isinstance(span.work, ModelCall) and _silent(span.work) for span in calls)
+    if silent:
+        notes.append(
+            f"Streamed without token counts: {_of(silent, calls)}. Engines count a stream's tokens only where the"
+            ' request asks for it, with `"stream_options": {"include_usage": true}`.'
+        )
+
+
+def _silent(call: ModelCall) -> bool:
+    return call.stream is True and (call.usage.input_tokens is None or call.usage.output_tokens is None)
 
 
 def _cost(calls: Sequence[tuple[ModelCall, float]], prices: PriceOf, notes: list[str]) -> MicroUsd | None:

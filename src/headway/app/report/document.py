@@ -11,7 +11,7 @@ from math import isinf
 import msgspec
 from msgspec import Struct
 
-from headway.core.span import ModelCall
+from headway.core.span import ModelCall, Work
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, Iteration
 from headway.trace.levers import Lever
@@ -27,6 +27,16 @@ class Piece(Struct, frozen=True):
     phase: str
     start_s: float
     end_s: float
+
+
+class Assigned(Struct, frozen=True):
+    """How a call came to belong to the task."""
+
+    evidence: str
+    """explicit, tool_result, extends, sub_agent, compaction, hand_over, session or new."""
+    confidence: float
+    """1.0 is certain: declared or exact; less is inferred."""
+    opens_task: bool
 
 
 class SpanLine(Struct, frozen=True, kw_only=True):
@@ -46,6 +56,8 @@ class SpanLine(Struct, frozen=True, kw_only=True):
     """``null``: nothing waits for it, so it may take for ever."""
     error: str | None
     pieces: tuple[Piece, ...]
+    identity: Assigned | None
+    """Of a call that the gateway assigned to its task."""
 
 
 class Term(Struct, frozen=True, kw_only=True):
@@ -61,6 +73,8 @@ class Term(Struct, frozen=True, kw_only=True):
     tools_s: float
     ttft_s: float | None
     tpot_s: float | None
+    tpot_by_engine: bool
+    """Whether ``tpot_s`` is from the engine's own timings, not from the stream."""
     usage: Usage
 
 
@@ -177,6 +191,7 @@ def _term(it: Iteration) -> Term:
         tools_s=it.tools,
         ttft_s=it.ttft,
         tpot_s=it.tpot,
+        tpot_by_engine=it.tpot_by_engine,
         usage=it.usage,
     )
 
@@ -199,7 +214,14 @@ def _span(bar: Bar) -> SpanLine:
         slack_s=None if isinf(bar.slack) else bar.slack,
         error=bar.span.error,
         pieces=tuple(map(_piece, bar.pieces)),
+        identity=_assigned(bar.span.work),
     )
+
+
+def _assigned(work: Work) -> Assigned | None:
+    if not isinstance(work, ModelCall) or work.identity is None:
+        return None
+    return Assigned(work.identity.evidence, work.identity.confidence, work.identity.opens_task)
 
 
 def _saving(lever: Lever) -> Saving:

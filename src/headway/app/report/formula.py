@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.app.report.figures import apportion, decimals_for
 from headway.app.report.fold import scattered
@@ -31,6 +31,7 @@ class Row(Struct, frozen=True, kw_only=True):
     share: int
     """Of E2E, in tenths of a per cent."""
     tpot: float | None = None
+    tpot_by_engine: bool = False
     usage: Usage | None = None
 
     @property
@@ -77,6 +78,7 @@ def formula(anatomy: Anatomy, limit: int) -> Formula:
             terms={column: 0 if units is None else units[i] for column, units in cells.items()},
             share=0,
             tpot=part.tpot,
+            tpot_by_engine=part.tpot_by_engine,
             usage=part.usage,
         )
         for i, part in enumerate(parts)
@@ -86,8 +88,8 @@ def formula(anatomy: Anatomy, limit: int) -> Formula:
     return Formula(
         decimals=decimals,
         rows=tuple(
-            Row(label=r.label, model=r.model, terms=r.terms, share=share, tpot=r.tpot, usage=r.usage)
-            for r, share in zip(rows, _tenths([row.total for row in rows]), strict=True)
+            structs.replace(row, share=share)
+            for row, share in zip(rows, _tenths([row.total for row in rows]), strict=True)
         ),
         totals=totals,
         shares=dict(zip(COLUMNS, _tenths(list(totals.values())), strict=True)),
@@ -102,6 +104,7 @@ class _Part(Struct, frozen=True, kw_only=True):
     model: str
     terms: dict[str, float]
     tpot: float | None = None
+    tpot_by_engine: bool = False
     usage: Usage | None = None
 
 
@@ -125,6 +128,7 @@ def _iteration(number: int, it: Iteration) -> _Part:
         model=it.model,
         terms=dict(zip(COLUMNS, terms, strict=True)),
         tpot=it.tpot,
+        tpot_by_engine=it.tpot_by_engine,
         usage=it.usage,
     )
 

@@ -14,7 +14,7 @@ from headway.app.report.fold import Fold, fold, raster
 from headway.app.report.formula import COLUMNS, Formula, formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
-from headway.app.report.measured import MEASURED, everything, of_span
+from headway.app.report.measured import MEASURED, everything, of_span, of_tpot
 from headway.app.report.worth import worth_showing
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
@@ -81,6 +81,7 @@ def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
         shown=worth_showing(levers),
         signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
         measured=MEASURED,
+        of_tpot=of_tpot,
         how={column: SIGNS[next(iter(phases))].measured for column, phases in COLUMNS.items()},
         everything=everything(anatomy),
         figures=figures,

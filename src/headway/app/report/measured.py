@@ -16,7 +16,8 @@ MEASURED: dict[str, str] = {
     "slack": "How much longer the span could take before the task's end would move.",
     "task TTFT": "From the user's request to the first text that a user can see: neither reasoning nor tool arguments.",
     "last call TTFT": "From the last call's request to its first token: what a per-call dashboard would show.",
-    "ms/token": "TPOT: (last token - first token) / (output tokens - 1), on streamed calls.",
+    "ms/token": "TPOT: (last token - first token) / (output tokens - 1) on streamed calls; else derived, by the "
+    "engine's own figures: decode time / (tokens decoded - 1).",
     "tokens": "As the engine reports them for each call; input includes what was read from the cache. A sum is unknown "
     "when any call's count is.",
     "cached share": "Input tokens read from the engine's prompt cache / input tokens.",
@@ -44,6 +45,13 @@ def of_span(span: Span) -> str:
             return _sentence(SIGNS[Phase.HUMAN].measured)
         case _:
             assert_never(span.work)
+
+
+def of_tpot(*, by_engine: bool) -> str:
+    """How one call's TPOT was measured."""
+    if by_engine:
+        return "TPOT, derived from the engine's own figures: decode time / (tokens decoded - 1)."
+    return "TPOT, from the stream: (last token - first token) / (output tokens - 1)."
 
 
 def everything(anatomy: Anatomy) -> tuple[tuple[str, str], ...]:

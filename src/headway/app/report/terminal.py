@@ -32,8 +32,8 @@ WIDTH = 100
 """Columns of the page; narrower terminals get less."""
 _TERMS = 14
 """Rows of the formula's table before it is folded."""
-_NAME = 12
-"""Least width of a model's name in the formula's table."""
+_NAME = len("before call 1")
+"""Least width of a model's name in the formula's table: all that stands there and is no model's name fits."""
 
 
 def console() -> Console:
@@ -106,7 +106,7 @@ class FormulaTable:
         table, rows = self._table, self._table.rows
         columns = {
             "#": ["", *(row.label for row in rows), "", ""],
-            "call": ["call, seconds", *(printable(row.model) for row in rows), "E2E", "% of E2E"],
+            "call": ["call", *(printable(row.model) for row in rows), "E2E, seconds", "% of E2E"],
         }
         for name in table.used:
             cells = [_cell(row.terms[name], table.decimals) for row in rows]
@@ -208,10 +208,11 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
         tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
         cost = "cost unknown" if lever.cost is None else money(lever.cost)
         rest = f" ({per_cent(lever.share)}), {tokens}, {cost}"
-        yield Text.assemble(f"{rank}  ", (lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
-        yield Padding(
-            _definitions((("how", lever.how), ("assumes", lever.assumes), ("rule", lever.rule))), (0, 0, 0, 3)
-        )
+        head = Text.assemble((lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
+        body = _definitions((("how", lever.how), ("assumes", lever.assumes), ("rule", lever.rule)))
+        grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_row(str(rank), Group(head, body))
+        yield grid
     if shown.rest:
         yield Text(shown.rest, style="dim")
 

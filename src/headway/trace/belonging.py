@@ -1,0 +1,42 @@
+"""How sure it is that a task's calls belong to it: what was inferred is said, with the way to make it certain."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from headway.core.span import ModelCall
+from headway.core.task import Evidence, Identity
+
+REMEDY: Final = "To be certain, let the agent send the header x-headway-task, the same with every call of a task."
+
+_BECAUSE: Final[dict[Evidence, str]] = {
+    "explicit": "by a header",
+    "tool_result": "by tool results in a history that was altered",
+    "extends": "by a history that goes on, after a message too soon or too uniform for a person's or an altered answer",
+    "sub_agent": "by a prompt found in an open tool call",
+    "compaction": "by a history that takes another's place",
+    "hand_over": "by words of an earlier answer",
+    "session": "by nothing more than a declared session",
+    "new": "by opening it",
+}
+
+
+def joined(calls: Iterable[ModelCall]) -> list[str]:
+    """Sentences on the calls whose assignment to the task is inferred; none where all are certain or never assigned."""
+    identities = [call.identity for call in calls if call.identity is not None]
+    inferred = [one for one in identities if one.confidence < 1]
+    notes: list[str] = []
+    if within := [one for one in inferred if not one.opens_task]:
+        kinds = Counter[Evidence](one.evidence for one in within).most_common()
+        listed = "; ".join(f"{number:,} {_BECAUSE[evidence]}" for evidence, number in kinds)
+        notes.append(f"Joined to this task by inference, {_sure(within)}: {listed}. {REMEDY}")
+    if opening := [one for one in inferred if one.opens_task]:
+        notes.append(
+            f"That a task of its own begins here is inferred, {_sure(opening)}: what follows the answer before it is"
+            f" taken to be a person's. {REMEDY}"
+        )
+    return notes
+
+
+def _sure(inferred: Iterable[Identity]) -> str:
+    return f"{min(one.confidence for one in inferred):.0%}".replace("%", " % sure at least")
