@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping
 import pytest
 import uvloop
 
-ON_UVLOOP = {"test_app", "test_call", "test_drain", "test_faults", "test_limits", "test_server", "test_upstream"}
+ON_UVLOOP = {
+    "test_app",
+    "test_call",
+    "test_clients",
+    "test_drain",
+    "test_faults",
+    "test_hosts",
+    "test_limits",
+    "test_resend",
+    "test_server",
+    "test_unforeseen",
+    "test_upstream",
+    "test_usage",
+}
 
 
 @pytest.hookimpl

@@ -75,7 +75,7 @@ async def test_the_record_of_a_streamed_call() -> None:
     timings = EngineTimings(
         prefill_tokens=12, prefill_seconds=0.25, decode_tokens=3, decode_seconds=0.1, cached_tokens=30
     )
-    reply = Reply(chunks=("a", "b", "c"), timings=timings)
+    reply = Reply(chunks=("a", "b", "c"), timings=timings, report_usage="never")
     async with FakeEngine(lambda _: reply) as engine, serving(engine) as served:
         await served.raw(chat("connection: close\r\n", stream=True))
         span, call = await served.call()
@@ -101,7 +101,7 @@ async def test_the_record_of_a_streamed_call() -> None:
 
 
 async def test_a_stream_without_usage_leaves_the_tokens_unknown() -> None:
-    async with FakeEngine() as engine, serving(engine) as served:
+    async with FakeEngine(lambda _: Reply(content="x", report_usage="never")) as engine, serving(engine) as served:
         await served.raw(chat("connection: close\r\n", stream=True))
         _, call = await served.call()
     assert call.usage == Usage()

@@ -112,7 +112,7 @@ async def test_a_slow_reader_holds_the_engine_back_and_the_gateway_buffers_littl
         rest = b""
         while not rest.endswith(b"0\r\n\r\n"):
             rest = rest[-8:] + await reader.read(1 << 20)
-        assert engine.chunks_sent == len(pieces) + 3
+        assert engine.chunks_sent == len(pieces) + 4
         writer.close()
         assert (await served.call())[0].error is None
 

@@ -19,14 +19,23 @@ JSON_VALUE = st.recursive(
 )
 OTHERS = st.dictionaries(
     st.text(max_size=6).filter(
-        lambda name: name not in {"model", "messages", "stream", "tools", "prompt_cache_key", "metadata"}
+        lambda name: (
+            name not in {"model", "messages", "stream", "stream_options", "tools", "prompt_cache_key", "metadata"}
+        )
     ),
     JSON_VALUE,
     max_size=4,
 )
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
-@given(st.text(min_size=1), st.lists(JSON_VALUE, max_size=4), st.sampled_from([None, True, False]), OTHERS)
+
+@st.composite
+def message(draw: st.DrawFn) -> dict[str, Any]:
+    return {**draw(st.dictionaries(st.text(max_size=5), JSON_VALUE, max_size=3)), "role": draw(st.sampled_from(ROLES))}
+
+
+@given(st.text(min_size=1), st.lists(message(), min_size=1, max_size=4), st.sampled_from([None, True, False]), OTHERS)
 def test_a_request_keeps_its_messages_as_they_were(
     model: str, messages: list[Any], stream: bool | None, others: dict[str, Any]
 ) -> None:
@@ -52,6 +61,13 @@ def test_a_request_keeps_its_messages_as_they_were(
         (b'{"model": "m", "messages": "hello"}', r"\$\.messages"),
         (b'{"model": "m", "messages": {}}', r"\$\.messages"),
         (b'{"model": "m", "messages": [], "stream": "yes"}', r"\$\.stream"),
+        (b'{"model": "m", "messages": [ ]}', "`messages` is empty"),
+        (b'{"model": "m", "messages": [{"role":"user"}, {"content":"hi"}]}', r"`messages\[1\]\.role` .*missing"),
+        (b'{"model": "m", "messages": [{"role":"user"}, {"role":7}]}', r"`messages\[1\]\.role` .*got `int`\."),
+        (b'{"model": "m", "messages": [{"role":null}]}', r"`messages\[0\]\.role` .*got `null`\."),
+        (b'{"model": "m", "messages": [{"role":"User"}]}', r"`messages\[0\]\.role` .*'User'\."),
+        (b'{"model": "m", "messages": [{"role":"user"}, ["user"]]}', r"`messages\[1\]` .*got `array`\."),
+        (b'{"model": "m", "messages": [null]}', r"`messages\[0\]` .*got `null`\."),
     ],
 )
 def test_a_bad_request_is_told_what_and_where(body: bytes, says: str) -> None:
@@ -60,11 +76,19 @@ def test_a_bad_request_is_told_what_and_where(body: bytes, says: str) -> None:
     assert caught.value.fix
 
 
+def test_what_a_client_sent_as_a_role_is_not_sent_back_at_length() -> None:
+    with pytest.raises(BadInputError) as caught:
+        decode_request(b'{"model":"m","messages":[{"role":"%b"}]}' % (b"x" * 10_000))
+    assert len(str(caught.value)) < 300
+
+
 def test_tools_and_session_where_the_body_has_them() -> None:
-    bare = decode_request(b'{"model":"m","messages":[]}')
+    bare = decode_request(b'{"model":"m","messages":[{"role":"user"}]}')
     assert bare.tools == NULL
     assert bare.session is None
-    request = decode_request(b'{"model":"m","messages":[],"tools":[{"type":"function"}],"prompt_cache_key":"k"}')
+    request = decode_request(
+        b'{"model":"m","messages":[{"role":"user"}],"tools":[{"type":"function"}],"prompt_cache_key":"k"}'
+    )
     assert bytes(request.tools) == b'[{"type":"function"}]'
     assert request.session == "k"
 
@@ -74,7 +98,8 @@ def test_tools_and_session_where_the_body_has_them() -> None:
     [('{"session_id":"s"}', "s"), ('{"user":"u"}', None), ('"text"', None), ('{"session_id":7}', None), ("null", None)],
 )
 def test_a_session_in_the_metadata(metadata: str, session: str | None) -> None:
-    assert decode_request(f'{{"model":"m","messages":[],"metadata":{metadata}}}'.encode()).session == session
+    body = f'{{"model":"m","messages":[{{"role":"user"}}],"metadata":{metadata}}}'
+    assert decode_request(body.encode()).session == session
 
 
 def test_an_answer_with_tools_usage_and_details() -> None:

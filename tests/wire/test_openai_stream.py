@@ -8,7 +8,7 @@ import pytest
 from headway.core.errors import UpstreamError
 from headway.core.usage import EngineTimings, Usage
 from headway.wire.openai import ToolCall
-from headway.wire.openai_stream import AnswerStream
+from headway.wire.openai_stream import AnswerStream, only_usage
 
 
 def delta(index: int = 0, finish: str | None = None, **fields: Any) -> bytes:  # noqa: ANN401 - any JSON
@@ -116,3 +116,21 @@ def test_text_beyond_the_bound_is_timed_but_not_kept() -> None:
 def test_data_that_is_no_json_is_an_error(data: bytes) -> None:
     with pytest.raises(UpstreamError, match="not valid JSON"):
         AnswerStream().feed(data, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "tells"),
+    [
+        (b'{"choices":[],"usage":{"prompt_tokens":1}}', True),
+        (b'{"usage":{"prompt_tokens":1}}', True),
+        (b'{"choices":[],"usage":null}', False),
+        (b'{"choices":[],"prompt_filter_results":[]}', False),
+        (b'{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}', False),
+        (b'{"error":{"message":"no"},"usage":{"prompt_tokens":1}}', False),
+        (b"[DONE]", False),
+        (b'{"choices":"none","usage":{}}', False),
+    ],
+)
+def test_which_events_tell_the_usage_and_nothing_else(event: bytes, tells: bool) -> None:
+    assert AnswerStream().feed(event, 1.0) is tells
+    assert only_usage(event) is tells

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.errors import UpstreamError
-from headway.wire.sse import EventScanner, events
+from headway.wire.sse import EventScanner, events, split
 
 END = st.sampled_from([b"\n", b"\r\n", b"\r"])
 VALUE = st.binary(max_size=12).filter(lambda data: b"\n" not in data and b"\r" not in data)
@@ -58,6 +58,16 @@ def test_any_cut_gives_the_events_of_the_grammar(chunks: list[bytes]) -> None:
 def test_what_is_cut_off_and_what_is_held_are_what_was_put_in(chunks: list[bytes]) -> None:
     scanner = EventScanner()
     assert b"".join(scanner.cut(chunk) for chunk in chunks) + scanner.tail == b"".join(chunks)
+
+
+@given(cut_stream())
+def test_events_one_by_one_are_the_events_together(chunks: list[bytes]) -> None:
+    scanner = EventScanner()
+    whole = b"".join(scanner.cut(chunk) for chunk in chunks)
+    pieces = split(whole)
+    assert b"".join(pieces) == whole
+    assert [event for piece in pieces for event in events(piece)] == events(whole)
+    assert all(len(events(piece)) <= 1 for piece in pieces)
 
 
 def test_lines_of_one_event_are_joined_and_other_fields_skipped() -> None:

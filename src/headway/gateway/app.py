@@ -15,7 +15,7 @@ from headway.gateway.front import Client, Front, Request
 from headway.gateway.journal import Journal
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
-from headway.gateway.responses import JSON, TEXT, Failure, failure
+from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.upstream import Upstream
 from headway.policy.identify import Identifier
@@ -72,6 +72,7 @@ class Gateway:
             journal=self.journal,
             limits=limits,
             clock=clock,
+            unforeseen=self._front.unforeseen,
         )
         self._server: asyncio.Server | None = None
 
@@ -142,11 +143,11 @@ class Gateway:
             client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}"))
         elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
             message = f"{_shown(path)} answers {allowed.decode()} and not {_shown(request.method)}."
-            client.fail(failure("method_not_allowed", 405, message), [*JSON, (b"allow", allowed)])
+            client.fail(failure("method_not_allowed", 405, message, (b"allow", allowed)))
         elif path == _CHAT:
             Call(self._wiring, request, client).start()
         elif path == b"/v1/models":
-            Listing(self.fleet, self.upstream, request, client).start()
+            Listing(self.fleet, self.upstream, self._front.unforeseen, request, client).start()
         elif path == b"/health":
             self._health(client)
         else:

@@ -1,11 +1,12 @@
 """One chat completion on its way: request in, replica chosen, answer relayed as it comes, account given at the end."""
 
 import asyncio
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Concatenate, Final, ParamSpec, cast
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
-from headway.core.errors import BadInputError, HeadwayError, UpstreamError
+from headway.core.errors import BadInputError, HeadwayError
 from headway.core.fleet import ReplicaId
 from headway.core.span import ErrorType
 from headway.gateway.connection import Breakdown, UpstreamConnection
@@ -14,21 +15,26 @@ from headway.gateway.forward import request_head
 from headway.gateway.front import Client, Request
 from headway.gateway.journal import Journal
 from headway.gateway.pool import Pool
+from headway.gateway.refusals import no_replica
 from headway.gateway.relay import BrokenAnswerError, Relay, relay_for
 from headway.gateway.responses import Failure, Headers, connection_bound, failure
+from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
-from headway.policy.route import RouteDecision, RouteDone, RoutePolicy, RouteRequest, RouteSent
+from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RoutePolicy, RouteRequest, RouteSent
 from headway.wire.openai import ChatRequest, decode_request
+from headway.wire.usage_option import asking_for_usage
 
 _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
 been closed by the replica before it read the request: an engine at work on it would not have hung up yet."""
+_OK: Final = 200
+_P = ParamSpec("_P")
 
 
 class Wiring:
     """What all calls of one gateway share."""
 
-    __slots__ = ("clock", "fleet", "journal", "limits", "policy", "upstream")
+    __slots__ = ("clock", "fleet", "journal", "limits", "policy", "unforeseen", "upstream")
 
     def __init__(
         self,
@@ -39,6 +45,7 @@ class Wiring:
         journal: Journal,
         limits: Limits,
         clock: Clock,
+        unforeseen: Unforeseen,
     ) -> None:
         self.fleet = fleet
         self.policy = policy
@@ -46,26 +53,62 @@ class Wiring:
         self.journal = journal
         self.limits = limits
         self.clock = clock
+        self.unforeseen = unforeseen
+
+
+def _guarded(step: Callable[Concatenate["Call", _P], None]) -> Callable[Concatenate["Call", _P], None]:
+    """``step``, but a fault that nobody foresaw ends the call that it is met in, and no other."""
+
+    def guarded(call: "Call", /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        try:
+            step(call, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the event loop would only log it, and the client would wait
+            call.met(error)
+
+    return guarded
 
 
 class Call:
-    """A call from the request to the last byte of its answer. It ends exactly once, however it ends."""
+    """A call from the request to the last byte of its answer. It ends exactly once, however it ends.
+
+    When it is sent again, and when not. A chat completion changes nothing at an engine; sent twice, it may cost twice.
+    So it is sent again only where no byte of an answer came and whoever had it cannot be at work on it any more:
+
+    - No connection was had: nothing was sent. Every other replica is tried in turn.
+    - A kept-alive connection had died before the request was written to it: the same replica, on a new connection.
+    - The replica closed or reset the connection without a word: it crashed, was killed, or something before it was.
+      What it had computed is lost. Another replica gets the call, but only one: a request that kills its engine must
+      not kill them all. Where there is no other, the failure is the answer.
+
+    A replica that is merely late may be at work, and one that has begun to answer has been paid: never sent again. One
+    exception costs nothing: a refusal of the option that asks a stream for its usage, which is our own addition.
+
+    ``attempts`` of the span counts what was sent.
+    """
 
     # Defaults on the class: most calls change few of them, and every microsecond is every caller's.
     _chat: ChatRequest
     _replica: ReplicaId
     _pool: Pool
     _excluded: frozenset[ReplicaId] = frozenset()
-    _unreachable: HeadwayError | None = None
-    """Why the replica that was tried last could not be reached."""
+    _setback: Failure | None = None
+    """Why the replica that was tried last did not serve."""
     _held = False
     """The fleet counts this call as in flight on ``_replica``."""
     _connecting: asyncio.Task[None] | None = None
     _connection: UpstreamConnection | None = None
-    _retried = False
+    _resent = False
+    """A connection had died idle, and the call was sent to the same replica once more."""
+    _moved = False
+    """A replica hung up without a word, and the call went to another."""
+    _asked = False
+    """The engine is asked for the stream's usage, and the client had not asked."""
+    _plain = False
+    """The engine refused to be asked."""
     _relay: Relay
     _answered = False
     """The head of an answer has come, so there is a relay."""
+    _ended = False
 
     def __init__(self, wiring: Wiring, request: Request, client: Client) -> None:
         self._wiring = wiring
@@ -91,11 +134,12 @@ class Call:
         wiring, record = self._wiring, self.record
         request = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
         decision = wiring.policy.decide(request, wiring.fleet.view(), now)
-        record.receipt = decision.receipt
         replica = decision.replica
         if replica is None:
-            self._fail(self._no_replica(decision))
+            record.receipt = record.receipt or decision.receipt
+            self._fail(self._setback or self._no_replica(decision))
             return
+        record.receipt = decision.receipt
         self._replica = record.replica = replica.id
         wiring.fleet.started(replica.id)
         self._held = True
@@ -105,7 +149,10 @@ class Call:
             self._pass_over(error)
             return
         record.provider = pool.provider
-        connection = pool.take()
+        self._send_or_connect()
+
+    def _send_or_connect(self) -> None:
+        connection = self._pool.take()
         if connection is None:
             self._connect()
         else:
@@ -117,32 +164,54 @@ class Call:
     async def _connected(self) -> None:
         try:
             connection = await self._pool.connect()
-        except UpstreamError as error:
+        except HeadwayError as error:
             self._connecting = None
             self._pass_over(error)
+        except Exception as error:  # noqa: BLE001 - as above: a task's exception is nobody's
+            self._connecting = None
+            self.met(error)
         else:
             self._connecting = None
             self._send(connection)
 
+    @_guarded
     def _pass_over(self, error: HeadwayError) -> None:
         """The replica that was chosen cannot be sent anything: choose another."""
-        wiring = self._wiring
-        wiring.fleet.mark(self._replica, False, str(error))  # noqa: FBT003 - the fleet's signature
-        self._unreachable = error
+        self._wiring.fleet.mark(self._replica, False, str(error))  # noqa: FBT003 - the fleet's signature
+        self._try_another(failure("upstream_connect", 502, error))
+
+    def _try_another(self, setback: Failure) -> None:
+        self._setback = setback
         self._excluded |= {self._replica}
         self._release(failed=True)
-        self._route(wiring.clock.now())
+        self._route(self._wiring.clock.now())
 
+    @_guarded
     def _send(self, connection: UpstreamConnection) -> None:
-        wiring, record, request = self._wiring, self.record, self._request
+        record = self.record
         self._connection = connection
         record.attempts += 1
-        connection.send(request_head(request, self._pool, record), request.body, self)
+        opening, body = self._outgoing()
+        head = request_head(self._request, self._pool, record, len(opening) + len(body))
+        connection.send(head + opening, body, self)
         record.sent = connection.sent_at
-        wiring.policy.observe(RouteSent(replica=self._replica, task=record.task))
+        self._observe(RouteSent(replica=self._replica, task=record.task))
+
+    def _outgoing(self) -> tuple[bytes, bytes | memoryview]:
+        """The body as the engine gets it, in two pieces: the client's, and in a stream our wish to know its usage."""
+        chat, body = self._chat, self._request.body
+        wished = chat.stream and not self._plain and self._wiring.journal.active
+        if wished and self._pool.asked_for_usage is not False:
+            asking = asking_for_usage(body, chat.stream_options)
+            if asking is not None:
+                self._asked = True
+                return asking
+        self._asked = False
+        return b"", body
 
     # --- what the engine's side tells
 
+    @_guarded
     def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer begins."""
         dropped = connection_bound(fields)
@@ -159,8 +228,12 @@ class Call:
             fields,
             limit=wiring.limits.response_bytes,
             observed=wiring.journal.active,
+            hide_usage=self._asked,
         )
+        if status == _OK and (self._asked or self._plain):
+            self._pool.asked_for_usage = self._asked
 
+    @_guarded
     def answer_body(self, data: bytes, now: float) -> None:
         """A piece of the answer."""
         try:
@@ -168,28 +241,54 @@ class Call:
         except BrokenAnswerError as error:
             self._cut(failure(error.error, 502, error))
 
+    @_guarded
     def answer_end(self, now: float) -> None:
         """The answer is complete."""
         self._connection = None
+        if self._asked and self._refused_to_tell():
+            self._plain, self._answered = True, False
+            self._send_or_connect()
+        else:
+            self._finish(now)
+
+    @_guarded
+    def answer_broken(self, breakdown: Breakdown, now: float) -> None:
+        """The exchange broke off; what becomes of the call then is told above."""
+        connection = cast("UpstreamConnection", self._connection)
+        self._connection = None
+        if self._answered and self._relay.said_all:
+            self._finish(now)  # the client has the whole answer: that the engine hung up early is nothing to it
+            return
+        hung_up = breakdown.error == "upstream_closed" and breakdown.silent
+        raced = connection.reused and now - connection.sent_at < _IDLE_RACE_SECONDS
+        if hung_up and raced and not self._resent:
+            self._resent = True
+            self._connect()
+            return
+        status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502
+        message = f"Replica {self._replica!r} {breakdown.detail}. Try again; if it persists, look at its log."
+        problem = failure(breakdown.error, status, message)
+        if hung_up and not self._moved:
+            self._moved = True
+            self._try_another(problem)
+        else:
+            self._fail(problem)
+
+    def _refused_to_tell(self) -> bool:
+        """Whether the engine took offence at being asked for usage.
+
+        Until a replica has answered such a request, every refusal may be for that; later only one that names the field.
+        """
+        refusal = self._relay.refusal
+        return refusal is not None and (self._pool.asked_for_usage is None or b"stream_options" in refusal)
+
+    def _finish(self, now: float) -> None:
         try:
             self._relay.end(now)
         except BrokenAnswerError as error:
             self._fail(failure(error.error, 502, error))
         else:
             self._end()
-
-    def answer_broken(self, breakdown: Breakdown, now: float) -> None:
-        """The exchange broke off; if the replica cannot have read the request, it is sent once more."""
-        connection = cast("UpstreamConnection", self._connection)
-        self._connection = None
-        raced = connection.reused and now - connection.sent_at < _IDLE_RACE_SECONDS
-        if breakdown.error == "upstream_closed" and breakdown.silent and raced and not self._retried:
-            self._retried = True
-            self._connect()
-            return
-        status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502
-        message = f"Replica {self._replica!r} {breakdown.detail}. Try again; if it persists, look at its log."
-        self._fail(failure(breakdown.error, status, message))
 
     # --- what the client's side tells
 
@@ -216,6 +315,12 @@ class Call:
 
     # --- ending
 
+    def met(self, error: Exception) -> None:
+        """A fault that nobody foresaw."""
+        problem = self._wiring.unforeseen.met(error)
+        if not self._ended:
+            self._cut(problem)
+
     def _cut(self, problem: Failure) -> None:
         self._detach()
         self._fail(problem)
@@ -237,24 +342,42 @@ class Call:
         self._end()
 
     def _end(self) -> None:
+        self._ended = True
         wiring, record = self._wiring, self.record
-        if self._answered:
-            self._relay.note(record)
-        self._release(failed=record.error is not None)
-        wiring.journal.close(record)
+        try:
+            if self._answered:
+                self._relay.note(record)
+                self._learn()
+        finally:
+            self._release(failed=record.error is not None)
+            wiring.journal.close(record)
+
+    def _learn(self) -> None:
+        """An engine that sends timings with its tokens, as llama.cpp does, need not be asked for them again.
+
+        Asked, it moves its timings into the event that the client is not shown.
+        """
+        answer = self.record.answer
+        if answer is not None and answer.engine is not None and answer.engine.cached_tokens is not None:
+            self._pool.asked_for_usage = False
 
     def _release(self, *, failed: bool) -> None:
         if self._held:
             self._held = False
             replica = self._replica
             self._wiring.fleet.finished(replica)
-            self._wiring.policy.observe(RouteDone(replica=replica, task=self.record.task, failed=failed))
+            self._observe(RouteDone(replica=replica, task=self.record.task, failed=failed))
+
+    def _observe(self, event: RouteEvent) -> None:
+        """Tell the policy; that it cannot bear the news is no reason to fail a call."""
+        try:
+            self._wiring.policy.observe(event)
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
+            self._wiring.unforeseen.met(error)
 
     def _no_replica(self, decision: RouteDecision) -> Failure:
         reason = f"{decision.receipt.reason[:1].upper()}{decision.receipt.reason[1:]}"
+        fleet = self._wiring.fleet
         if decision.refusal == "unknown_model":
-            names = ", ".join(self._wiring.fleet.models())
-            return failure("unknown_model", 404, f"{reason}. Use one of: {names}.")
-        if self._unreachable is not None:
-            return failure("upstream_connect", 502, self._unreachable)
-        return failure("no_replica", 503, f"{reason}. See /health for the state of the replicas.")
+            return failure("unknown_model", 404, f"{reason}. Use one of: {', '.join(fleet.models())}.")
+        return no_replica(reason, fleet.health())

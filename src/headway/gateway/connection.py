@@ -119,7 +119,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     # --- what the pool and the exchange tell
 
-    def send(self, head: bytes, body: bytes, exchange: Exchange) -> None:
+    def send(self, head: bytes, body: bytes | memoryview, exchange: Exchange) -> None:
         """Begin an exchange."""
         self._exchange = exchange
         self.sent_at = self._clock.now()

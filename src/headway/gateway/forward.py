@@ -16,8 +16,8 @@ _PARTS: Final = 4
 _HEX: Final = frozenset("0123456789abcdef")
 
 
-def request_head(request: Request, pool: Pool, record: CallRecord) -> bytes:
-    """The head that goes to a replica of ``pool``; its own key takes the place of the caller's."""
+def request_head(request: Request, pool: Pool, record: CallRecord, body_bytes: int) -> bytes:
+    """The head that goes to a replica of ``pool``, for that much body; its own key takes the place of the caller's."""
     key = pool.authorization
     dropped = connection_bound(request.fields, _NOT_SENT if key is None else _NOT_SENT_WITH_KEY)
     lines = [b"%b: %b\r\n" % header for header in request.headers if header[0] not in dropped]
@@ -27,7 +27,7 @@ def request_head(request: Request, pool: Pool, record: CallRecord) -> bytes:
         pool.chat_line,
         b"".join(lines),
         _traceparent(request.fields.get(b"traceparent"), record),
-        len(request.body),
+        body_bytes,
     )
 
 

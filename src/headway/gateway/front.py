@@ -9,6 +9,7 @@ from headway.core.clock import Clock
 from headway.core.config import Limits
 from headway.gateway.deadlines import Deadlines, Expiring
 from headway.gateway.responses import JSON, Failure, Headers
+from headway.gateway.unforeseen import Unforeseen
 
 
 class Client(Expiring, Protocol):
@@ -27,7 +28,7 @@ class Client(Expiring, Protocol):
         """Send a whole answer."""
         ...
 
-    def fail(self, problem: Failure, headers: Headers = JSON) -> None:
+    def fail(self, problem: Failure) -> None:
         """Send a failure as the whole answer."""
         ...
 
@@ -110,6 +111,7 @@ class Front:
         self.limits = limits
         self.clock = clock
         self.deadlines = deadlines
+        self.unforeseen = Unforeseen()
         self.connections: set[Client] = set()
         self.draining = False
         self._emptied = asyncio.Event()

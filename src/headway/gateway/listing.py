@@ -11,6 +11,7 @@ from headway.core.fleet import Replica
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Request
 from headway.gateway.responses import Failure, failure
+from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
 
 _OK: Final = 200
@@ -27,9 +28,12 @@ class _Models(Struct):
 class Listing:
     """One client's request for the list, answered when all replicas have said theirs."""
 
-    def __init__(self, fleet: LiveFleet, upstream: Upstream, request: Request, client: Client) -> None:
+    def __init__(
+        self, fleet: LiveFleet, upstream: Upstream, unforeseen: Unforeseen, request: Request, client: Client
+    ) -> None:
         self._fleet = fleet
         self._upstream = upstream
+        self._unforeseen = unforeseen
         self._authorization = request.fields.get(b"authorization")
         self._client = client
 
@@ -39,7 +43,13 @@ class Listing:
         declared = {name: _entry(name) for name in self._fleet.models()}
         silent = [replica for replica in replicas if not replica.models]
         self._client.watch(self)
-        self._task = asyncio.get_running_loop().create_task(self._answer(declared, silent))
+        self._task = asyncio.get_running_loop().create_task(self._answer_or_fail(declared, silent))
+
+    async def _answer_or_fail(self, entries: dict[str, Raw], silent: list[Replica]) -> None:
+        try:
+            await self._answer(entries, silent)
+        except Exception as error:  # noqa: BLE001 - nobody looks at a task's exception, and the client would wait
+            self._client.fail(self._unforeseen.met(error))
 
     async def _answer(self, entries: dict[str, Raw], silent: list[Replica]) -> None:
         results = await asyncio.gather(*[self._ask(replica) for replica in silent], return_exceptions=True)

@@ -36,6 +36,8 @@ class Pool:
         self.authorization = None if replica.api_key is None else b"Bearer " + replica.api_key.encode()
         self.provider = None if replica.engine == "openai" else replica.engine
         self.shown_as = (b"x-headway-replica", replica.id.encode("latin-1", "replace"))
+        self.asked_for_usage: bool | None = False if replica.engine == "llama.cpp" else None
+        """Whether streams are asked for their usage: ``None`` until one was answered. llama.cpp tells it unasked."""
         self._address = (url.hostname, url.port or _PORTS[url.scheme])
         self._tls = ssl.create_default_context() if url.scheme == "https" else None
         self._limits = limits

@@ -1,13 +1,28 @@
-"""Why a request is turned away before anybody looks at what it asks for."""
+"""Why a request is turned away before any engine sees it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from headway.core.config import Limits
+from headway.gateway.fleet import ReplicaHealth
 from headway.gateway.front import Request
 from headway.gateway.responses import Failure, failure
 
 LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its request was complete.")
 """For the record only: there is nobody left to read it."""
+
+_RETRY_AFTER: Final = 2
+"""Seconds that a client should wait for a replica to come up: it is noticed about that often."""
+_NAMED: Final = 3
+"""Replicas whose state is told; of all the others there is /health."""
+
+
+def no_replica(reason: str, replicas: Sequence[ReplicaHealth]) -> Failure:
+    """There is no replica to send a call to now; ``reason`` is the routing policy's."""
+    states = [f"{replica.id}: {replica.reason}" for replica in replicas if not replica.healthy]
+    told = f" ({'; '.join(states[:_NAMED])})" if states else ""
+    message = f"{reason}{told}. Try again in {_RETRY_AFTER} s; /health tells the state of all replicas."
+    return failure("no_replica", 503, message, (b"retry-after", b"%d" % _RETRY_AFTER))
 
 
 def header_problem(version: str, fields: dict[bytes, bytes], limits: Limits) -> Failure | None:

@@ -8,10 +8,13 @@ from headway.gateway.front import Client
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, Headers
 from headway.wire.openai import Answer, decode_answer
-from headway.wire.openai_stream import AnswerStream
-from headway.wire.sse import EventScanner, events
+from headway.wire.openai_stream import AnswerStream, only_usage
+from headway.wire.sse import EventScanner, events, split
 
 _OK: Final = 200
+_REFUSALS: Final = frozenset({400, 422})
+"""An engine that will not take a request as it is; 422 is what FastAPI answers to a field that it does not know."""
+_DONE: Final = b"data: [DONE]\n\n"
 
 
 class BrokenAnswerError(UpstreamError):
@@ -28,6 +31,11 @@ class Relay(Protocol):
     @property
     def said_all(self) -> bool:
         """The client was sent all that it waits for, though the response may not have ended yet."""
+        ...
+
+    @property
+    def refusal(self) -> bytes | None:
+        """What an engine said that refused the request as it is; ``None``: it did not."""
         ...
 
     def body(self, data: bytes, now: float) -> None:
@@ -54,17 +62,23 @@ class StreamRelay:
         client: who reads them.
         limit: largest event in bytes, and how much of the answer's text is kept until its end.
         observed: whether the events are looked into. If not, they are not checked either.
+        hide_usage: leave out the event that tells only the usage, because the client did not ask for it.
     """
 
-    def __init__(self, client: Client, limit: int, *, observed: bool) -> None:
+    refusal = None
+
+    def __init__(self, client: Client, limit: int, *, observed: bool, hide_usage: bool) -> None:
         self._client = client
         self._scanner = EventScanner(limit)
         self._stream = AnswerStream(limit) if observed else None
+        self._hide_usage = hide_usage
+        self._last = b""
+        """What was passed on last, where nobody looks into it."""
 
     @property
     def said_all(self) -> bool:
         """``[DONE]`` was passed on: most clients read no further and hang up."""
-        return self._stream is not None and self._stream.done
+        return self._last.endswith(_DONE) if self._stream is None else self._stream.done
 
     def body(self, data: bytes, now: float) -> None:
         """Pass on the events that ``data`` completes."""
@@ -75,13 +89,12 @@ class StreamRelay:
         if not whole:
             return
         stream = self._stream
-        if stream is not None:
-            try:
-                for event in events(whole):
-                    stream.feed(event, now)
-            except UpstreamError as error:
-                raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
-        self._client.send(whole)
+        if stream is None:
+            self._last = whole
+        elif self._follow(stream, whole, now) and self._hide_usage:
+            whole = b"".join([one for one in split(whole) if not any(map(only_usage, events(one)))])
+        if whole:
+            self._client.send(whole)
 
     def end(self, now: float) -> None:
         """The response ended in good order; whether the answer did is for its events to say."""
@@ -114,11 +127,22 @@ class StreamRelay:
         if stream.failed and record.error is None:
             record.error = ErrorType("upstream_error_event")
 
+    def _follow(self, stream: AnswerStream, whole: bytes, now: float) -> bool:
+        """Look into these events; whether one of them tells only the usage."""
+        told = False
+        try:
+            for event in events(whole):
+                told |= stream.feed(event, now)
+        except UpstreamError as error:
+            raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
+        return told
+
 
 class OpaqueRelay:
     """A stream in an encoding that we cannot read, though we asked for none: passed on as it comes."""
 
     said_all = False
+    refusal = None
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -166,6 +190,11 @@ class WholeRelay:
         self._size = 0
         self._answer: Answer | None = None
 
+    @property
+    def refusal(self) -> bytes | None:
+        """The body as far as it has come, where the status is that of a refusal."""
+        return self._joined() if self._status in _REFUSALS else None
+
     def body(self, data: bytes, now: float) -> None:
         """Hold it."""
         del now
@@ -184,7 +213,7 @@ class WholeRelay:
     def end(self, now: float) -> None:
         """Send all of it."""
         del now
-        body = b"".join([self._body, *self._more]) if self._more else self._body
+        body = self._joined()
         if self._observed and self._status == _OK:
             try:
                 self._answer = decode_answer(body)
@@ -202,9 +231,19 @@ class WholeRelay:
         if self._status != _OK and record.error is None:
             record.error = ErrorType(f"http_{self._status}")
 
+    def _joined(self) -> bytes:
+        return b"".join([self._body, *self._more]) if self._more else self._body
+
 
 def relay_for(
-    client: Client, status: int, headers: Headers, fields: dict[bytes, bytes], *, limit: int, observed: bool
+    client: Client,
+    status: int,
+    headers: Headers,
+    fields: dict[bytes, bytes],
+    *,
+    limit: int,
+    observed: bool,
+    hide_usage: bool,
 ) -> Relay:
     """The relay that suits an answer with this head; one for a stream sends the head at once.
 
@@ -215,9 +254,10 @@ def relay_for(
         fields: the engine's, for looking up.
         limit: largest answer, and largest event, in bytes.
         observed: whether answers are looked into.
+        hide_usage: whether a stream's usage was asked for by us alone, so that the client is not to see it.
     """
     readable = fields.get(b"content-encoding", b"identity") == b"identity"
     if status != _OK or not fields.get(b"content-type", b"").startswith(b"text/event-stream"):
         return WholeRelay(client, status, headers, limit, observed=observed and readable)
     client.begin(status, headers)
-    return StreamRelay(client, limit, observed=observed) if readable else OpaqueRelay(client)
+    return StreamRelay(client, limit, observed=observed, hide_usage=hide_usage) if readable else OpaqueRelay(client)

@@ -47,21 +47,22 @@ class Failure(Struct, frozen=True, kw_only=True):
     status: int
     message: str
     """What, where and what to do; goes to the client, so it never holds a secret."""
-    code: str | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    """Beside those that every failure has."""
 
     def body(self) -> bytes:
         """As the body of a response."""
         kind = "server_error" if self.status >= _SERVER_ERROR else "invalid_request_error"
-        return error_body(self.message, type=kind, code=self.code or self.error)
+        return error_body(self.message, type=kind, code=self.error)
 
     def event(self) -> bytes:
         """As an event of a stream that has begun."""
         return b"data: " + self.body() + b"\n\n"
 
 
-def failure(error: str, status: int, cause: HeadwayError | str) -> Failure:
+def failure(error: str, status: int, cause: HeadwayError | str, *headers: tuple[bytes, bytes]) -> Failure:
     """A failure named ``error`` with a message, or with that of what caused it."""
-    return Failure(error=ErrorType(error), status=status, message=str(cause))
+    return Failure(error=ErrorType(error), status=status, message=str(cause), headers=headers)
 
 
 def head(status: int, headers: Iterable[tuple[bytes, bytes]], framing: bytes) -> bytes:

@@ -142,7 +142,7 @@ class ClientConnection(asyncio.Protocol):
         if self._ready:
             self._ready = False
             self._answering = True
-            self._front.handler.handle(self._request, self)
+            self._handle()
 
     def eof_received(self) -> bool:
         """The client sends no more. If it waits for an answer it is taken to have left: closing looks the same."""
@@ -248,9 +248,9 @@ class ClientConnection(asyncio.Protocol):
         self._transport.write(start if without_body else start + body)
         self._finish()
 
-    def fail(self, problem: Failure, headers: Headers = JSON) -> None:
+    def fail(self, problem: Failure) -> None:
         """Send a failure as the whole answer."""
-        self.respond(problem.status, problem.body(), headers)
+        self.respond(problem.status, problem.body(), [*JSON, *problem.headers])
 
     def begin(self, status: int, headers: Headers) -> None:
         """Send the head of an answer that follows in pieces."""
@@ -291,6 +291,16 @@ class ClientConnection(asyncio.Protocol):
             self._close(self._front.clock.now())
 
     # --- within
+
+    def _handle(self) -> None:
+        try:
+            self._front.handler.handle(self._request, self)
+        except Exception as error:  # noqa: BLE001 - the last resort: a fault of ours is an answer too, and no hung client
+            problem = self._front.unforeseen.met(error)
+            if self._watcher is not None:
+                self._watcher.cancel(problem)
+            elif self._answering:
+                self.fail(problem)
 
     def _read_without_upgrade(self, rest: bytes) -> None:
         """Read the request once more without its wish to change protocols, which HTTP lets a server pass over.

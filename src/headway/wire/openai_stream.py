@@ -57,6 +57,18 @@ class _OpenToolCall:
 _decoder: Final = msgspec.json.Decoder(_Chunk)
 
 
+def only_usage(event_data: bytes) -> bool:
+    """What `AnswerStream.feed` says of an event, for one that was fed to it already."""
+    try:
+        return _only_usage(_decoder.decode(event_data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _only_usage(chunk: _Chunk) -> bool:
+    return chunk.usage is not None and not chunk.choices and chunk.error == NULL
+
+
 class AnswerStream:
     """Follows the events of one answer; times are the caller's, in epoch seconds.
 
@@ -106,19 +118,22 @@ class AnswerStream:
         """Whether the answer came to its end: ``[DONE]``, or at least a reason to have stopped."""
         return self.done or self._finish_reason is not None
 
-    def feed(self, event_data: bytes, now: float) -> None:
+    def feed(self, event_data: bytes, now: float) -> bool:
         """One event. JSON of another shape teaches nothing and is no error.
+
+        Returns:
+            Whether it tells the usage and nothing of the answer: what ``stream_options.include_usage`` adds.
 
         Raises:
             UpstreamError: the data is neither JSON nor ``[DONE]``.
         """
         if event_data == DONE:
             self.done = True
-            return
+            return False
         try:
             chunk = _decoder.decode(event_data)
         except msgspec.ValidationError:
-            return
+            return False
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UpstreamError(
                 f"The engine sent an event of {len(event_data)} bytes that is not valid JSON: {error}.",
@@ -137,6 +152,7 @@ class AnswerStream:
             self._timings = chunk.timings
         if chunk.error != NULL:
             self.failed = True
+        return _only_usage(chunk)
 
     def itl(self) -> Itl | None:
         """Summary of the gaps between token events."""

@@ -1,6 +1,7 @@
 """Server-sent events: from a stream of bytes to the data of each event, wherever the bytes were cut."""
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from headway.core.errors import UpstreamError
@@ -94,6 +95,12 @@ def events(whole: bytes) -> list[bytes]:
                 fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint and not a web page.",
             )
     return found
+
+
+def split(whole: bytes) -> list[bytes]:
+    """These whole events one by one, each with the blank line that ends it; joined, they are ``whole`` again."""
+    ends = [match.end() for match in _BLANK_LINE.finditer(whole)]
+    return [whole[start:end] for start, end in pairwise([0, *ends, len(whole)])]
 
 
 def _last_blank_line(data: bytes | bytearray, start: int) -> int:
