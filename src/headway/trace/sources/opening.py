@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from glob import glob, has_magic
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from headway.core.errors import BadInputError, NotFoundError
 from headway.trace.sources.document import Document
@@ -26,7 +26,9 @@ _STDIN: Final = "-"
 
 
 class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+    """What gives what it has: of damaged data, all that came before the damage."""
+
+    def read1(self, size: int, /) -> bytes: ...
 
 
 class Opening:
@@ -55,7 +57,7 @@ class Opening:
         """
         for name in names:
             if name == _STDIN:
-                yield from self._stream("stdin", sys.stdin.buffer, MAX_UNPACKED, 0)
+                yield from self._stream("stdin", cast("_Readable", sys.stdin.buffer), MAX_UNPACKED, 0)
                 continue
             for path, alone in _paths(name):
                 if (real := path.resolve()) in self._seen:
@@ -101,7 +103,7 @@ class Opening:
     def _member(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, inside: str, depth: int) -> Iterator[Document]:
         try:
             with archive.open(member) as inner:
-                yield from self._stream(inside, inner, _limit(member.compress_size), depth)
+                yield from self._stream(inside, cast("_Readable", inner), _limit(member.compress_size), depth)
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError):  # damaged; encrypted; an unknown method
             self._skips.add("a member of a zip archive that cannot be unpacked", inside)
 
@@ -111,7 +113,7 @@ class Opening:
         size = 0
         with copy.open("wb") as target:
             try:
-                while block := source.read(_BLOCK):
+                while block := source.read1(_BLOCK):
                     size += len(block)
                     if size > min(limit, self._room):
                         self._skips.add("unpacks to far more than a trace would", name)
