@@ -1,0 +1,124 @@
+"""Where a span keeps what its call was asked and answered: attributes, numbered attributes, events, whole requests."""
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec import Struct
+
+from headway.core.prompt import Part
+from headway.core.span import ToolCallRef
+from headway.trace.sources.attributes import DETAILS_EVENT, EVENTS, INDEXED, Facts, facts
+from headway.trace.sources.messages import Message, Parts, decoded, indexed, messages
+from headway.trace.sources.raw import RawSpan
+from headway.trace.sources.scalars import text
+
+_PREFIXES: Final = tuple(INDEXED)
+
+
+class Answer(Struct, frozen=True):
+    """What a call answered."""
+
+    part: Part | None = None
+    calls: tuple[ToolCallRef, ...] = ()
+    finish: str | None = None
+
+
+class Exchange(Struct, frozen=True):
+    """What a call was asked, in order, and what it answered; ``None`` where the span does not say."""
+
+    prompt: list[Message] | None
+    answer: list[Message] | None
+
+
+_SILENT: Final = Exchange(None, None)
+
+
+def exchange(raw: RawSpan, said: Facts) -> Exchange:
+    """The messages of a call in plain words."""
+    for event in raw.events:
+        if event.name == DETAILS_EVENT:
+            said = {**facts(event.attributes), **said}
+    try:
+        prompt, answer = _told(said)
+        if prompt is None and answer is None:
+            prompt, answer = _numbered(raw.attributes)
+        if prompt is None and answer is None:
+            prompt, answer = _happened(raw, said)
+        if prompt is None and answer is None:
+            prompt, answer = _whole(said)
+    except RecursionError:  # nested beyond reason: as good as not kept
+        return _SILENT
+    if prompt is not None and "system" in said:
+        prompt = [*(message for message in messages(said["system"], "system")), *prompt]
+    return Exchange(prompt, answer)
+
+
+def asked(exchanged: Exchange) -> str | None:
+    """The text of the last message of the user."""
+    prompt = exchanged.prompt or ()
+    return next((message.text for message in reversed(prompt) if message.role == "user" and message.text), None)
+
+
+def digested(exchanged: Exchange, parts: Parts) -> tuple[tuple[Part, ...] | None, Answer]:
+    """The same without its text."""
+    prompt = None if exchanged.prompt is None else tuple([parts.of(message) for message in exchanged.prompt])
+    if not exchanged.answer:
+        return prompt, Answer()
+    # A stream may be kept as many messages of a few letters each.
+    whole = Message("assistant", "".join(message.text for message in exchanged.answer))
+    return prompt, Answer(
+        part=parts.of(whole),
+        calls=tuple(call for message in exchanged.answer for call in message.calls),
+        finish=next((message.finish for message in exchanged.answer if message.finish), None),
+    )
+
+
+def asked_model(said: Facts) -> str | None:
+    """The model that a whole request names."""
+    held = decoded(said.get("request"))
+    return text(cast("dict[str, object]", held).get("model")) if isinstance(held, dict) else None
+
+
+def _told(said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+    prompt = messages(said["prompt"], "user") if "prompt" in said else None
+    answer = messages(said["answer"], "assistant") if "answer" in said else None
+    if "answer_calls" in said:
+        apart = messages({"role": "assistant", "tool_calls": decoded(said["answer_calls"])}, "assistant")
+        answer = [*(answer or ()), *apart]
+    return prompt, answer
+
+
+def _numbered(attributes: Mapping[str, object]) -> tuple[list[Message] | None, list[Message] | None]:
+    found: dict[str, list[tuple[str, object]]] = {}
+    for name, value in attributes.items():
+        if name.startswith(_PREFIXES):
+            for prefix, side in INDEXED.items():
+                if name.startswith(prefix):
+                    found.setdefault(side, []).append((name[len(prefix) :], value))
+    return (
+        indexed(found["prompt"], "user") if "prompt" in found else None,
+        indexed(found["answer"], "assistant") if "answer" in found else None,
+    )
+
+
+def _happened(raw: RawSpan, said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+    events = [(event.name, event.attributes) for event in raw.events]
+    held = decoded(said.get("events"))
+    if isinstance(held, list):
+        for value in cast("list[object]", held):
+            if isinstance(value, dict):
+                event = cast("dict[str, object]", value)
+                events.append((str(event.get("event.name")), event))
+    found: dict[str, list[Message]] = {}
+    for name, attributes in events:
+        place = EVENTS.get(name)
+        if place is not None:
+            side, role = place
+            found.setdefault(side, []).extend(messages({"role": role, **attributes}, role))
+    return found.get("prompt"), found.get("answer")
+
+
+def _whole(said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+    prompt = messages(said["request"], "user") if "request" in said else None
+    answer = messages(said["response"], "assistant") if "response" in said else None
+    return prompt, answer

@@ -1,0 +1,44 @@
+"""One span as OpenTelemetry's tools record it: decoded, not interpreted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+Kind = Literal["internal", "server", "client", "producer", "consumer"]
+
+_NO_ATTRIBUTES: Final[Mapping[str, object]] = {}
+
+
+class RawEvent(Struct, frozen=True):
+    """Something that happened during a span."""
+
+    name: str
+    time: float | None
+    """Epoch seconds."""
+    attributes: Mapping[str, object] = _NO_ATTRIBUTES
+
+
+class RawSpan(Struct, kw_only=True):
+    """One span as recorded, its values decoded but not interpreted."""
+
+    trace: str
+    id: str
+    parent: str | None = None
+    name: str
+    start: float
+    """Epoch seconds."""
+    end: float | None = None
+    """``None``: never ended."""
+    attributes: Mapping[str, object] = _NO_ATTRIBUTES
+    """Plain values: str, bool, int, float, lists and dicts of them. Numbers may be strings, structures JSON."""
+    kind: Kind | None = None
+    scope: str = ""
+    """Name of the instrumentation scope."""
+    failed: bool | None = None
+    """Status: ``True`` ERROR, ``False`` OK, ``None`` UNSET, which says nothing."""
+    events: Sequence[RawEvent] = ()
+    host: str | None = None
+    """Whose clock it was timed by: see `attributes.host`."""
+    awaited: bool = True
+    """False where the record says that the parent did not wait for it."""

@@ -1,0 +1,51 @@
+"""Plain values out of attributes, which tools write as they please: numbers as text, lists as JSON, truth as a word."""
+
+from math import isfinite
+from typing import Final, cast
+
+import msgspec
+
+_MOST: Final = 1e15
+"""A count above this is no count."""
+
+
+def text(value: object) -> str | None:
+    """A text that says something; the first of a list of them, itself written as JSON or not."""
+    if isinstance(value, str):
+        if value[:1] not in {"[", '"'}:
+            return value or None
+        try:
+            value = cast("object", msgspec.json.decode(value))
+        except (msgspec.DecodeError, RecursionError):
+            return value
+    if isinstance(value, list):
+        held = cast("list[object]", value)
+        value = held[0] if held else None
+    return value if isinstance(value, str) and value else None
+
+
+def number(value: object) -> float | None:
+    """A finite number, which may be written as text."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, int | float) and abs(value) < _MOST and isfinite(value) else None
+
+
+def count(value: object) -> int | None:
+    """A number of things: whole and not negative."""
+    if type(value) is int:
+        return value if 0 <= value < _MOST else None
+    found = number(value)
+    return int(found) if found is not None and found >= 0 and found.is_integer() else None
+
+
+def truth(value: object) -> bool | None:
+    """True or false, which may be written as a word."""
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else None
