@@ -9,16 +9,19 @@ import msgspec
 from headway.core.prompt import Part
 from headway.core.task import SpanId, TaskId
 
+_DIGIT: Final = re.compile(r"\d[\w:.+-]*")
+_REACH: Final = (16, 48)
+"""Characters before and after a digit within which what it belongs to lies."""
 _VOLATILE: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"  # 2025-06-11T10:02:03.123Z
     r"|\b\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp]\.?[Mm]\b)?"  # 10:02:03, 9:15 am
-    r"|\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}"
     r"|\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"  # a UUID
     r"|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{12,}\b"  # other hexadecimal ids, and epoch milliseconds
     r"|\b[a-z]+_(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{8,}\b"  # call_9xk2…, toolu_01…
     r"|\b1[5-9]\d{8}\b"  # epoch seconds
 )
+_WEEKDAY: Final = re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
 
 
 def digest(*pieces: str) -> str:
@@ -27,10 +30,30 @@ def digest(*pieces: str) -> str:
 
 
 def part(role: str, text: str) -> Part:
-    """A message without its text."""
+    """A message without its text. A tool's result has no shape of its own: it is what it is."""
     exact = digest(role, text)
-    masked, found = _VOLATILE.subn("\1", text)
-    return Part(role=role, chars=len(text), digest=exact, shape=digest(role, masked) if found else exact)
+    masked = text if role == "tool" else _masked(text)
+    return Part(role=role, chars=len(text), digest=exact, shape=exact if masked == text else digest(role, masked))
+
+
+def _masked(text: str) -> str:
+    """The text with each time and id replaced by one mark.
+
+    Only the neighbourhood of digits is looked at closely: to look at every letter would take fifteen times as long.
+    """
+    before, after = _REACH
+    pieces: list[str] = []
+    done = at = 0
+    while found := _DIGIT.search(text, at):
+        start = found.start()
+        volatile = _VOLATILE.search(text, max(done, start - before), start + after)
+        if volatile is None:
+            at = found.end()
+            continue
+        pieces += (text[done : volatile.start()], "\1")
+        done = at = volatile.end()
+    masked = "".join(pieces) + text[done:] if pieces else text
+    return _WEEKDAY.sub("\1", masked) if "day" in masked else masked
 
 
 def arguments_digest(arguments: object) -> str:
