@@ -48,11 +48,10 @@ def ask(
 
     Example: headway ask "Who is told about an outage?" --docs ./handbook --mode planning
     """
-    import asyncio
-
     from headway.agents.knowledge import bundled_documents
     from headway.agents.knowledge.agent import ask as ask_agent
     from headway.app.asking import Teller, choose_embedder, closing, first_model, load_index, open_client
+    from headway.app.cli.cancel import run as run_to_end
 
     steps, out = Console(stderr=True), Console()
     teller = Teller(steps, None if json else out)
@@ -68,7 +67,7 @@ def ask(
             finally:
                 teller.end()
 
-    answer = asyncio.run(run())
+    answer = run_to_end(run())
     if json:
         typer.echo(_json(answer))
         return

@@ -37,9 +37,8 @@ def demo(
 
     Example: headway demo --docs ./handbook --question "Who is told about an outage?"
     """
-    import asyncio
-
     from headway.agents.knowledge import BUNDLED_QUESTION, bundled_documents
+    from headway.app.cli.cancel import run as run_to_end
     from headway.app.demo.run import Demo, run
     from headway.app.report.terminal import console
 
@@ -53,7 +52,7 @@ def demo(
         model=MODEL,
         keep=keep,
     )
-    asyncio.run(run(work, screen))
+    run_to_end(run(work, screen))
 
 
 def _weights(screen: "Console") -> Path:

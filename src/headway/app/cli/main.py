@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from headway.app.cli import ask, demo, explain, models, serve, tasks
+from headway.app.cli.stop import told
 from headway.core.errors import HeadwayError
 
 app = typer.Typer(
@@ -25,14 +26,16 @@ tasks.register(app)
 
 
 def main() -> None:
-    """Run the command line; a known error ends it with its message and status 1, never a traceback."""
+    """Run the command line; a known error ends it with its message and status 1, never a traceback.
+
+    Being told to stop ends it with a line that says so, and status 130 (Ctrl-C) or 143 (SIGTERM).
+    """
     try:
-        app()
+        with told():
+            app()
     except HeadwayError as error:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(f"[bold red]headway:[/] {escape(error.what)}")
         if error.fix:
             console.print(f"  {escape(error.fix)}")
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
