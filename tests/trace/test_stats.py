@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.trace.stats import difference, fit, quantile, quantiles
+from headway.trace.stats import Bootstrap, fit, quantile, quantiles
 
 
 def test_a_quantile_is_a_value_that_occurred() -> None:
@@ -52,17 +52,17 @@ def test_a_shift_is_shown_and_noise_is_not() -> None:
     before = sorted(dice.gauss(10, 1) for _ in range(300))
     after = sorted(dice.gauss(12, 1) for _ in range(300))
     again = sorted(dice.gauss(10, 1) for _ in range(300))
-    moved = difference(before, after, 0.5, random.Random(2).betavariate)
+    moved = Bootstrap(random.Random(2).betavariate).difference(before, after, 0.5)
     assert moved.shown
     assert 1.0 < moved.low < moved.delta < moved.high < 3.0
-    assert not difference(before, again, 0.5, random.Random(2).betavariate).shown
-    assert not difference(before[:5], after[:5], 0.5, random.Random(2).betavariate).shown  # too few to say
+    assert not Bootstrap(random.Random(2).betavariate).difference(before, again, 0.5).shown
+    assert not Bootstrap(random.Random(2).betavariate).difference(before[:5], after[:5], 0.5).shown  # too few to say
 
 
 def test_the_interval_of_a_difference_agrees_with_resampling() -> None:
     dice = random.Random(3)
     before, after = (sorted(dice.expovariate(1 / mean) for _ in range(150)) for mean in (1.0, 1.5))
-    found = difference(before, after, 0.95, random.Random(4).betavariate)
+    found = Bootstrap(random.Random(4).betavariate).difference(before, after, 0.95)
 
     def p95(sample: list[float]) -> float:
         return quantile(sorted(dice.choices(sample, k=len(sample))), 0.95).value

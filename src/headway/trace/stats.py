@@ -14,7 +14,7 @@ from msgspec import Struct
 
 LEVEL: Final = 0.95
 """Of every interval here: how often one like it holds the truth."""
-_DRAWS: Final = 4000
+_DRAWS: Final = 10_000
 _TAIL: Final = 10.0
 """Standard deviations beyond which a binomial's probabilities are below what floats can add up."""
 
@@ -101,38 +101,49 @@ def _binomial(k: int, n: int, q: float) -> float:
     return exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(q) + (n - k) * log(1 - q))
 
 
-def difference(
-    before: Sequence[float], after: Sequence[float], q: float, beta: Callable[[float, float], float]
-) -> Difference:
-    """What the quantile moved by, with a bootstrap interval (percentile method).
+class Bootstrap:
+    """Differences of quantiles with bootstrap intervals (percentile method).
 
     No resample is made: the rank of a bootstrap sample's quantile is ``n x Beta(k, n - k + 1)`` rounded down, k being
     the quantile's own rank, since the k-th smallest of n uniform draws is so distributed (David & Nagaraja, Order
-    Statistics, 2.3).
+    Statistics, 2.3). Ranks drawn once serve all samples of one size.
 
     Args:
-        before: an ascending sample.
-        after: another.
-        q: which quantile.
-        beta: draws from a beta distribution; a seeded one gives the same interval every time.
+        beta: draws from a beta distribution; a seeded one gives the same intervals every time.
     """
-    moved = sorted(_drawn(after, q, beta) - _drawn(before, q, beta) for _ in range(_DRAWS))
-    tail = (1 - LEVEL) / 2
-    first, second = quantile(before, q), quantile(after, q)
-    return Difference(
-        q=q,
-        before=first,
-        after=second,
-        delta=_minus(second.value, first.value),
-        low=moved[rank(_DRAWS, tail)],
-        high=moved[rank(_DRAWS, 1 - tail)],
-    )
 
+    def __init__(self, beta: Callable[[float, float], float]) -> None:
+        self._beta = beta
+        self._drawn: dict[tuple[int, float, int], list[int]] = {}
 
-def _drawn(ordered: Sequence[float], q: float, beta: Callable[[float, float], float]) -> float:
-    n = len(ordered)
-    k = rank(n, q) + 1
-    return ordered[min(int(n * beta(k, n - k + 1)), n - 1)]
+    def difference(self, before: Sequence[float], after: Sequence[float], q: float, level: float = LEVEL) -> Difference:
+        """What the quantile moved by between two ascending samples.
+
+        Args:
+            before: one sample.
+            after: the other.
+            q: which quantile.
+            level: of the interval; more than `LEVEL` where many figures are compared and chance has many tries.
+        """
+        ranks = zip(self._ranks(len(before), q, 0), self._ranks(len(after), q, 1), strict=True)
+        moved = sorted([_minus(after[j], before[i]) for i, j in ranks])
+        tail = (1 - level) / 2
+        first, second = quantile(before, q), quantile(after, q)
+        return Difference(
+            q=q,
+            before=first,
+            after=second,
+            delta=_minus(second.value, first.value),
+            low=moved[rank(_DRAWS, tail)],
+            high=moved[rank(_DRAWS, 1 - tail)],
+        )
+
+    def _ranks(self, n: int, q: float, side: int) -> list[int]:
+        """Draws for one side; the two sides' must not be the same ones, or equal samples would never differ."""
+        if (n, q, side) not in self._drawn:
+            k = rank(n, q) + 1
+            self._drawn[n, q, side] = [min(int(n * self._beta(k, n - k + 1)), n - 1) for _ in range(_DRAWS)]
+        return self._drawn[n, q, side]
 
 
 def _minus(a: float, b: float) -> float:
