@@ -1,0 +1,98 @@
+"""The model is blamed, but its tools or the number of its calls take the time."""
+
+from collections.abc import Iterable
+from statistics import median
+from typing import Final
+
+from headway.core.span import Retrieval, ToolUse
+from headway.trace.findings.case import Case
+from headway.trace.findings.figures import plural, ranked, seconds, share, times
+from headway.trace.findings.finding import Finding
+from headway.trace.phases import DECODE, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL
+
+HALF: Final = 0.5
+"""Of E2E: what takes as much as all else together dominates."""
+MANY: Final = 8
+"""Iterations; half of all recorded coding tasks take 6 or fewer, so more than that is a long loop."""
+ONE: Final = 0.25
+"""Of E2E: a turn that takes more is a slow turn, whatever the number of turns."""
+MODEL_TIME: Final = (QUEUE, PREFILL, DECODE, MODEL)
+
+
+def tools_dominate(case: Case) -> Iterable[Finding]:
+    """Tools and retrievals take at least half of the path, and more than the model."""
+    if not case.timed:
+        return
+    phases = case.anatomy.phases
+    spent = sum(phases.get(phase, 0.0) for phase in (TOOL, RETRIEVAL))
+    model = sum(phases.get(phase, 0.0) for phase in MODEL_TIME)
+    if spent < HALF * case.e2e or spent <= model:
+        return
+    by_name: dict[str, float] = {}
+    there: dict[int, float] = {}
+    for i in case.on_path:
+        work = case.span(i).work
+        took = case.spent(i, TOOL, RETRIEVAL)
+        if took and isinstance(work, ToolUse | Retrieval):
+            there[i] = took
+            name = case.span(i).name
+            by_name[name] = by_name.get(name, 0.0) + took
+    watched = all(case.watched(i) for i in there if case.study.tree.kinds[i] is ToolUse)
+    yield Finding(
+        name="tools-dominate",
+        title=f"Tools take {share(spent, case.e2e)} of the {seconds(case.e2e)}, the model {share(model, case.e2e)}:"
+        " a faster model would change little.",
+        seconds=spent,
+        confidence="certain" if watched else "likely",
+        evidence=(
+            f"On the critical path: tools {seconds(spent)}, model {seconds(model)}.",
+            f"By name: {ranked(by_name)}.",
+            *_unwatched(watched=watched),
+        ),
+        check="Time the slowest of them alone, outside the agent."
+        if watched
+        else "Record each tool's own start and end, which tells its time from the agent's own code.",
+        remedy="Make the slowest tool faster, cache its results, or run tools side by side (levers: tools twice as"
+        " fast, tools in parallel).",
+        spans=case.ids(sorted(there, key=lambda i: -there[i])[:MANY]),
+    )
+
+
+def _unwatched(*, watched: bool) -> tuple[str, ...]:
+    gap = (
+        "Not all were timed where they ran: gaps between an answer and the next request hold the agent's own code too."
+    )
+    return () if watched else (gap,)
+
+
+def iterations_dominate(case: Case) -> Iterable[Finding]:
+    """Many turns, none of them slow, take at least half of the path."""
+    turns = case.study.turns
+    if not case.timed or len(turns) < MANY:
+        return
+    lengths = [turn.seconds for turn in turns]
+    spent, slowest = sum(lengths), max(lengths)
+    if spent < HALF * case.e2e or slowest > ONE * case.e2e:
+        return
+    usual = median(lengths)
+    model = sum(case.spent(turn.call, *MODEL_TIME) for turn in turns)
+    yield Finding(
+        name="iterations-dominate",
+        title=f"No call is slow, there are many: {len(turns):,} turns, half of them under {seconds(usual)}, make up"
+        f" {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
+        seconds=sum(lengths[:-1]),
+        cost=case.charged(turn.call for turn in turns[:-1]),
+        tokens=case.tokens(turn.call for turn in turns[:-1]),
+        confidence="certain",
+        evidence=(
+            f"The slowest turn takes {seconds(slowest)}, {share(slowest, case.e2e)} of E2E.",
+            f"The {plural(len(turns), 'call')} of the loop take {seconds(model)}, {seconds(model / len(turns))} each.",
+            f"E2E = N x time per turn: {times(case.e2e / usual)} of the median turn make this task."
+            if usual
+            else "Half of the turns take no measurable time.",
+        ),
+        check="Compare tasks of the same kind: E2E should rise in step with their number of calls.",
+        remedy="Give the first prompt what the loop goes to look for, ask for several tools in one response, limit the"
+        " steps (lever: iterations fewer).",
+        spans=case.ids(turn.call for turn in turns),
+    )

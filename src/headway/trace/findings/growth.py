@@ -1,0 +1,100 @@
+"""The context grows: every turn reads again what the turns before it left behind."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from headway.core.money import MicroUsd, Price, cost
+from headway.core.usage import Usage
+from headway.trace.findings.case import Case, total
+from headway.trace.findings.figures import plural, share, times
+from headway.trace.findings.finding import Finding
+
+TURNS: Final = 4
+"""Calls; a shorter chat has no trend."""
+RATIO: Final = 3.0
+"""Longest prompt / first: a prompt that only triples is a normal loop."""
+WEIGHT: Final = 0.5
+"""Of all input tokens: growth that is less is not what the task reads."""
+MONEY: Final = 0.1
+"""Of the task's cost: where the cache makes growth cheaper than that, it is no problem."""
+
+
+def context_growth(case: Case) -> Iterable[Finding]:
+    """Prompts end several times as long as they began, and most input tokens are that growth."""
+    chat = max(case.chats, key=len, default=list[int]())
+    read = [count for count in (case.call(i).usage.input_tokens for i in chat) if count is not None]
+    if len(read) < max(TURNS, len(chat)) or not read[0] or max(read) < RATIO * read[0]:
+        return
+    grown = [max(count - read[0], 0) for count in read]
+    tokens, paid = sum(grown), _paid(case, chat, grown)
+    if tokens < WEIGHT * sum(read):
+        return
+    whole = case.anatomy.cost
+    cached = total([case.call(i).usage.cache_read for i in chat])
+    if (paid is not None and whole and paid < MONEY * whole) or (paid is None and _nearly_all(cached, sum(read))):
+        return
+    longest = chat[read.index(max(read))]
+    yield Finding(
+        name="context-growth",
+        title=f"The prompt grows from {read[0]:,} to {max(read):,} tokens in {plural(len(chat), 'call')}:"
+        f" {share(tokens, sum(read))} of all tokens read are earlier turns, read again and again.",
+        cost=paid,
+        tokens=tokens,
+        confidence="certain",
+        evidence=(
+            (
+                f"{case.span(chat[0]).name}: {plural(len(chat), 'call')} read {sum(read):,} tokens; without growth it"
+                f" would have been {len(read) * read[0]:,}. The longest prompt is {times(max(read) / read[0])} times as"
+                " long as the first."
+            ),
+            f"From the cache came {share(min(cached, sum(read)), sum(read))} of them."
+            if cached is not None
+            else "How much of that came from a cache is not in the record.",
+            *_made_of(case, longest),
+        ),
+        check="Look at the longest prompt: what of it does the last turn still need?",
+        remedy="Cut what tools return to what is needed, drop results that have been used, compact the history, and"
+        " give side work to a sub-agent that returns only its answer.",
+        spans=case.ids(chat),
+    )
+
+
+def _nearly_all(cached: int | None, read: int) -> bool:
+    return cached is not None and cached >= (1 - MONEY) * read
+
+
+def _paid(case: Case, chat: Sequence[int], grown: Sequence[int]) -> MicroUsd | None:
+    """What the growth cost: of each call's input the share that is growth, cached tokens at their price."""
+    parts: list[int | None] = []
+    for i, more in zip(chat, grown, strict=True):
+        usage, price = case.call(i).usage, case.prices(case.call(i), case.span(i).start)
+        whole = None if price is None else _input_cost(usage, price)
+        parts.append(None if whole is None else whole * more // max(usage.input_tokens or 0, 1))
+    paid = total(parts)
+    return None if paid is None else MicroUsd(paid)
+
+
+def _input_cost(usage: Usage, price: Price) -> MicroUsd | None:
+    read = Usage(
+        input_tokens=usage.input_tokens, output_tokens=0, cache_read=usage.cache_read, cache_write=usage.cache_write
+    )
+    return cost(read, price)
+
+
+def _made_of(case: Case, call: int) -> tuple[str, ...]:
+    prompt = case.call(call).prompt
+    if not prompt:
+        return ()
+    chars = Counter[str]()
+    for part in prompt:
+        chars[part.role] += part.chars
+    whole = chars.total()
+    largest = max(prompt, key=lambda part: part.chars)
+    roles = ", ".join(f"{role} {share(count, whole)}" for role, count in chars.most_common())
+    return (
+        (
+            f"The longest prompt's characters: {roles}; its largest message ({largest.role}) is"
+            f" {share(largest.chars, whole)} of it."
+        ),
+    )

@@ -1,0 +1,111 @@
+"""Time between the parties, which neither a model nor a tool accounts for."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from headway.core.span import Step
+from headway.core.task import SpanId
+from headway.trace.findings.case import Case
+from headway.trace.findings.figures import plural, seconds, share
+from headway.trace.findings.finding import Confidence, Finding
+from headway.trace.phases import HOP
+
+LEAST: Final = 0.1
+"""Of E2E: a hop of a tenth is more than any network or well-written loop needs."""
+SHOWN: Final = 3
+NOTABLE: Final = 0.01
+"""Of E2E: a gap below that is not told apart from others."""
+
+
+class Gap(Struct, frozen=True):
+    """A stretch of the path in which nothing recorded was at work; seconds from the task's start."""
+
+    start: float
+    end: float
+    before: SpanId | None
+    """The work that it follows; none at the task's start."""
+    after: SpanId | None
+    """The work that it precedes; none at the task's end."""
+
+    @property
+    def length(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+def hop_gaps(case: Case) -> Iterable[Finding]:
+    """A tenth of E2E or more lies between recorded work."""
+    if not case.timed or not case.anatomy.calls:
+        return
+    gaps = gaps_of(case)
+    spent = sum(gap.length for gap in gaps)
+    if spent < LEAST * case.e2e:
+        return
+    largest = sorted(gaps, key=lambda gap: -gap.length)
+    notable = [gap for gap in largest if gap.length >= NOTABLE * case.e2e]
+    names = {span.id: span.name for span in case.study.tree.spans}
+    confidence: Confidence = "certain" if case.verdict.timing == "spans" else "likely"
+    if case.study.tree.made_root:
+        confidence = "possible"
+    yield Finding(
+        name="hop-gaps",
+        title=f"{seconds(spent)} ({share(spent, case.e2e)} of E2E) pass between recorded work: no model and no tool"
+        " accounts for them.",
+        seconds=spent,
+        confidence=confidence,
+        evidence=(
+            (
+                f"{plural(len(notable), 'gap')} of {share(NOTABLE, 1)} of E2E or more;"
+                f" {len(gaps) - len(notable):,} smaller."
+            ),
+            *(_told(gap, names) for gap in largest[:SHOWN]),
+            *_inside(case),
+        ),
+        check="Instrument what runs there: a span for each of the agent's own steps shows whether it is its code, the"
+        " network, or work that is not recorded.",
+        remedy="Run the agent beside the gateway, keep connections open, and do the agent's own work while the model"
+        " writes (lever: no hop).",
+        spans=case.ids(_around(case, largest[:SHOWN])),
+    )
+
+
+def gaps_of(case: Case) -> list[Gap]:
+    """The path's hops; neighbouring ones are one gap."""
+    gaps: list[Gap] = []
+    before: SpanId | None = None
+    opened: float | None = None
+    for segment in case.anatomy.path:
+        if segment.phase == HOP:
+            opened = segment.start if opened is None else opened
+            continue
+        if opened is not None:
+            gaps.append(Gap(opened, segment.start, before, segment.span))
+            opened = None
+        before = segment.span
+    if opened is not None:
+        gaps.append(Gap(opened, case.e2e, before, None))
+    return gaps
+
+
+def _told(gap: Gap, names: dict[SpanId, str]) -> str:
+    since = "from the task's start" if gap.before is None else f"after {names[gap.before]}"
+    until = "to its end" if gap.after is None else f"before {names[gap.after]}"
+    return f"{seconds(gap.length)} at {seconds(gap.start)}, {since} and {until}."
+
+
+def _inside(case: Case) -> tuple[str, ...]:
+    """Steps whose own time the gaps are."""
+    own: dict[str, float] = {}
+    for i in case.on_path:
+        span = case.span(i)
+        if isinstance(span.work, Step) and not (i == 0 and case.study.tree.made_root):
+            own[span.name] = own.get(span.name, 0.0) + case.spent(i, HOP)
+    longest = max(own, key=lambda name: own[name], default=None)
+    return () if longest is None else (f"{seconds(own[longest])} of it are {longest}'s own.",)
+
+
+def _around(case: Case, gaps: Iterable[Gap]) -> set[int]:
+    wanted = {span for gap in gaps for span in (gap.before, gap.after)}
+    return {i for i, span in enumerate(case.study.tree.spans) if span.id in wanted}
