@@ -72,7 +72,7 @@ async def test_the_key_comes_from_the_environment(headway: Run, docs: Path, monk
     ("arguments", "message"),
     [
         (("--base-url", "localhost"), "no http(s) URL"),
-        (("--docs", "/does/not/exist", "--model", "m"), "no documents at /does/not/exist"),
+        (("--docs", "/does/not/exist", "--base-url", "http://127.0.0.1:1/v1"), "no documents at /does/not/exist"),
         (("--base-url", "http://127.0.0.1:1/v1"), "could not be asked for its models"),
     ],
 )

@@ -149,6 +149,18 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(
     assert ran.out == ""
 
 
+def test_documents_that_are_not_there_are_told_before_anything_starts(
+    headway: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    missing = headway("demo", "--docs", tmp_path / "none", "--out", tmp_path / "out")
+    empty = headway("demo", "--docs", tmp_path / "empty", "--out", tmp_path / "out")
+    assert (missing.code, missing.out, empty.code, empty.out) == (1, "", 1, "")
+    assert "There are no documents at" in missing.err
+    assert "is of a type that is read" in empty.err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.model
 @pytest.mark.timeout(400)
 @pytest.mark.usefixtures("weights")

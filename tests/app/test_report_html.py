@@ -1,3 +1,4 @@
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -5,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from headway.app.report.html import html_task, write_report
+from headway.app.report.html import check_target, html_task, write_report
 from headway.core.errors import BadInputError
 from headway.core.span import ErrorType, ModelCall, Receipt, Span
 from headway.core.task import SessionId, SpanId, TaskId
@@ -206,3 +207,26 @@ def test_a_directory_gets_a_file_named_for_the_task(tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written_says_where(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"missing/a\.html: No such file or directory\. Give another path"):
         write_report(tmp_path / "missing" / "a.html", TaskId("t"), "x")
+
+
+def test_a_target_that_cannot_be_written_is_seen_beforehand(tmp_path: Path) -> None:
+    check_target(tmp_path)
+    check_target(tmp_path / "a.html")
+    assert not list(tmp_path.iterdir()), "seen without writing"
+    with pytest.raises(BadInputError, match=r"missing/a\.html: its directory does not exist\."):
+        check_target(tmp_path / "missing" / "a.html")
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInputError, match="its directory does not exist"):
+        check_target(tmp_path / "file" / "a.html")
+    with pytest.raises(BadInputError, match="File name too long"):
+        check_target(tmp_path / ("a" * 300))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_so_is_one_that_may_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a.html").touch(mode=0o400)
+    tmp_path.chmod(0o500)
+    for target in (tmp_path, tmp_path / "a.html", tmp_path / "b.html"):
+        with pytest.raises(BadInputError, match="permission denied"):
+            check_target(target)
+    tmp_path.chmod(0o700)

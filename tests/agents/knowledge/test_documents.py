@@ -5,7 +5,7 @@ import pytest
 
 from headway.agents.knowledge import bundled_documents
 from headway.agents.knowledge import documents as module
-from headway.agents.knowledge.documents import read_documents
+from headway.agents.knowledge.documents import look_for_documents, read_documents
 from headway.core.errors import BadInputError, NotFoundError
 
 MakePdf = Callable[[Sequence[Sequence[str]]], bytes]
@@ -65,3 +65,16 @@ def test_a_link_to_nowhere_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere.md")
     (tmp_path / "here.md").write_text("text")
     assert [document.name for document in read_documents(tmp_path).documents] == ["here.md"]
+
+
+def test_where_no_document_can_be_is_seen_without_reading(tmp_path: Path) -> None:
+    look_for_documents(bundled_documents())
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.PDF").write_bytes(b"not read, so not missed")
+    look_for_documents(tmp_path)
+    look_for_documents(tmp_path / "deep" / "a.PDF")
+    (tmp_path / "deep" / "a.PDF").rename(tmp_path / "deep" / "a.png")
+    with pytest.raises(BadInputError, match="is of a type that is read"):
+        look_for_documents(tmp_path)
+    with pytest.raises(NotFoundError, match="no documents at"):
+        look_for_documents(tmp_path / "none")

@@ -56,8 +56,7 @@ def read_documents(path: Path) -> Reading:
         BadInputError: no file of it gave any text; the message carries the first few reasons.
         MissingExtraError: the packages that read documents are not installed.
     """
-    if not path.exists():
-        raise NotFoundError(f"There are no documents at {path}.", fix="Give a file or a folder that exists.")
+    _must_exist(path)
     documents: list[Document] = []
     problems: list[Problem] = []
     for name, file in _files(path):
@@ -76,6 +75,25 @@ def read_documents(path: Path) -> Reading:
             fix=f"Give files of these types: {', '.join(READERS)}.",
         )
     return Reading(documents=tuple(documents), problems=tuple(problems))
+
+
+def look_for_documents(path: Path) -> None:
+    """See without reading any whether there can be documents at ``path``, for those who have much to do first.
+
+    Raises:
+        NotFoundError: there is nothing at ``path``.
+        BadInputError: no file of it has a type that is read.
+    """
+    _must_exist(path)
+    if not any(file.suffix.lower() in READERS for _, file in _files(path)):
+        raise BadInputError(
+            f"No file at {path} is of a type that is read.", fix=f"Give files of these types: {', '.join(READERS)}."
+        )
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise NotFoundError(f"There are no documents at {path}.", fix="Give a file or a folder that exists.")
 
 
 def _files(path: Path) -> Iterator[tuple[str, Path]]:

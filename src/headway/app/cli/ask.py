@@ -50,16 +50,19 @@ def ask(
     """
     from headway.agents.knowledge import bundled_documents
     from headway.agents.knowledge.agent import ask as ask_agent
+    from headway.agents.knowledge.documents import look_for_documents
     from headway.app.asking import Teller, choose_embedder, closing, first_model, load_index, open_client
     from headway.app.cli.cancel import run as run_to_end
 
+    documents = docs or bundled_documents()
+    look_for_documents(documents)
     steps, out = Console(stderr=True), Console()
     teller = Teller(steps, None if json else out)
 
     async def run() -> "KnowledgeAnswer":
         async with open_client(base_url, os.environ.get("OPENAI_API_KEY") or "none") as client:
             chosen = model or await first_model(client)
-            index = await load_index(docs or bundled_documents(), lambda: choose_embedder(embed_model, client), steps)
+            index = await load_index(documents, lambda: choose_embedder(embed_model, client), steps)
             try:
                 return await ask_agent(
                     question, index, client, chosen, on_text=teller.text, on_step=teller.step, mode=mode.value

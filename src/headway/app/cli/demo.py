@@ -38,15 +38,18 @@ def demo(
     Example: headway demo --docs ./handbook --question "Who is told about an outage?"
     """
     from headway.agents.knowledge import BUNDLED_QUESTION, bundled_documents
+    from headway.agents.knowledge.documents import look_for_documents
     from headway.app.cli.cancel import run as run_to_end
     from headway.app.demo.run import Demo, run
     from headway.app.report.terminal import console
 
+    documents = docs or bundled_documents()
+    look_for_documents(documents)
     folder, screen = _folder(out), console()
     weights = _weights(screen)
     work = Demo(
         question=question or BUNDLED_QUESTION,
-        docs=docs or bundled_documents(),
+        docs=documents,
         out=folder,
         engines=("--embedded", str(REPLICAS), "--weights", str(weights)),
         model=MODEL,

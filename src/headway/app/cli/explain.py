@@ -44,6 +44,10 @@ def explain(
     from headway.trace.levers import rank
     from headway.trace.store import Store
 
+    if html is not None:
+        from headway.app.report.html import check_target
+
+        check_target(html)
     with Store(store or default_store(), readonly=True) as opened:
         spans = opened.spans(_wanted(opened, task, last=last))
     anatomy, levers = dissect(spans), rank(spans)

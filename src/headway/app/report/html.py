@@ -1,5 +1,6 @@
 """The account of a task as one HTML file: nothing is fetched, nothing runs, everything is escaped."""
 
+import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -88,6 +89,22 @@ def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
     )
 
 
+def check_target(path: Path) -> None:
+    """See before any work whether a report can be written to ``path``, without writing.
+
+    Raises:
+        BadInputError: its directory does not exist, or what is there may not be written.
+    """
+    try:
+        target = path if path.exists() else path.parent
+    except OSError as error:  # a name too long, a directory that may not be entered
+        raise _unwritable(path, str(error.strerror)) from error
+    if target != path and not target.is_dir():
+        raise _unwritable(path, "its directory does not exist")
+    if not os.access(target, os.W_OK | os.X_OK if target.is_dir() else os.W_OK):
+        raise _unwritable(path, "permission denied")
+
+
 def write_report(path: Path, task: TaskId, page: str) -> Path:
     """Write ``page`` to ``path``, or into it as ``headway-TASK.html`` when it is a directory; the file's path.
 
@@ -100,10 +117,12 @@ def write_report(path: Path, task: TaskId, page: str) -> Path:
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise BadInputError(
-            f"The report cannot be written to {path}: {error.strerror}.", fix="Give another path with --html."
-        ) from error
+        raise _unwritable(path, str(error.strerror)) from error
     return path.resolve()
+
+
+def _unwritable(path: Path, reason: str) -> BadInputError:
+    return BadInputError(f"The report cannot be written to {path}: {reason}.", fix="Give another path with --html.")
 
 
 @cache
