@@ -1,4 +1,4 @@
-"""The one table of attribute names: what every generation of the OTel GenAI conventions, and each dialect, calls a fact.
+"""The one table of attribute names: what each generation of the OTel GenAI conventions, and each dialect, calls a fact.
 
 All these conventions are still in development, so no other file may know their names. Within a row the first name that
 a span carries wins: current names before old ones, conventions before dialects, bare names last.

@@ -9,8 +9,8 @@ from headway.core.prompt import Part
 from headway.core.span import ToolCallRef
 from headway.trace.sources.attributes import DETAILS_EVENT, EVENTS, INDEXED, Facts, facts
 from headway.trace.sources.messages import Message, Parts, decoded, indexed, messages
-from headway.trace.sources.raw import RawSpan
 from headway.trace.sources.scalars import text
+from headway.wire.otel import RawSpan
 
 _PREFIXES: Final = tuple(INDEXED)
 

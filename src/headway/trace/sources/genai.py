@@ -22,12 +22,13 @@ from headway.trace.sources.attributes import (
     Facts,
     Role,
     facts,
+    host,
 )
 from headway.trace.sources.digests import arguments_digest, part
 from headway.trace.sources.exchange import asked_model, digested, exchange
 from headway.trace.sources.messages import Parts, decoded, plain
-from headway.trace.sources.raw import RawSpan
 from headway.trace.sources.scalars import count, number, text, truth
+from headway.wire.otel import RawSpan
 
 UNKNOWN_MODEL: Final = "unknown"
 _SLOP: Final = 0.001
@@ -76,7 +77,7 @@ def interpret(raw: RawSpan, said: Facts, parts: Parts) -> Span:
         work=work,
         session=None if session is None else SessionId(session),
         error=_error(raw, said),
-        host=raw.host,
+        host=host(raw.resource) if raw.resource else None,
         awaited=raw.awaited,
     )
 

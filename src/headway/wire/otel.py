@@ -1,4 +1,4 @@
-"""One span as OpenTelemetry's tools record it: decoded, not interpreted."""
+"""One span as OpenTelemetry records it, whatever it travelled in: decoded, not interpreted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
@@ -38,7 +38,7 @@ class RawSpan(Struct, kw_only=True):
     failed: bool | None = None
     """Status: ``True`` ERROR, ``False`` OK, ``None`` UNSET, which says nothing."""
     events: Sequence[RawEvent] = ()
-    host: str | None = None
-    """Whose clock it was timed by: see `attributes.host`."""
+    resource: Mapping[str, object] = _NO_ATTRIBUTES
+    """Attributes of what produced it: the service, the host."""
     awaited: bool = True
     """False where the record says that the parent did not wait for it."""

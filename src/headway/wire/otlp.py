@@ -1,0 +1,301 @@
+"""OTLP, OpenTelemetry's own format, as JSON: export requests and trace data to spans, bytes in, values out.
+
+Tempo's JSON is the same but for its outermost name. Written after the protobuf definitions and OTLP/JSON's rules: ids
+are hex (Tempo's may be base64), 64-bit numbers may be strings, enums are numbers (Tempo's are names).
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from headway.core.errors import BadInputError
+from headway.wire.otel import Kind, RawEvent, RawSpan
+
+KINDS: Final[tuple[Kind | None, ...]] = (None, "internal", "server", "client", "producer", "consumer")
+"""OTLP's enum of span kinds, by number."""
+_KINDS: Final[dict[int | str, Kind | None]] = {
+    **dict(enumerate(KINDS)),
+    **{f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind},
+}
+_FAILED: Final[dict[int | str, bool]] = {1: False, 2: True, "STATUS_CODE_OK": False, "STATUS_CODE_ERROR": True}
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+class Rejected(Struct, frozen=True):
+    """What was not a span, and why: a short sentence without particulars."""
+
+    reason: str
+    count: int
+
+
+class Batch(Struct, frozen=True):
+    """What one message held."""
+
+    spans: list[RawSpan]
+    rejected: tuple[Rejected, ...] = ()
+
+
+class _Value(Struct, rename="camel", gc=False):
+    string_value: str | None = None
+    int_value: int | str | None = None
+    bool_value: bool | None = None
+    double_value: float | str | None = None
+    array_value: object = None
+    kvlist_value: object = None
+    bytes_value: str | None = None
+
+
+class _Attribute(Struct, gc=False):
+    key: str
+    value: _Value | None = None
+
+
+class _Status(Struct, gc=False):
+    code: int | str = 0
+    message: str = ""
+
+
+class _Event(Struct, rename="camel"):
+    name: str = ""
+    time_unix_nano: int | str | float = 0
+    attributes: list[_Attribute] = []
+
+
+class _Span(Struct, rename="camel"):
+    name: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str | None = None
+    kind: int | str = 0
+    start_time_unix_nano: int | str | float = 0
+    end_time_unix_nano: int | str | float | None = None
+    attributes: list[_Attribute] | None = None
+    status: _Status | None = None
+    events: list[_Event] | None = None
+
+
+class _Scope(Struct):
+    name: str = ""
+
+
+class _ScopeSpans(Struct):
+    spans: list[_Span] = []
+    scope: _Scope | None = None
+
+
+class _Resource(Struct):
+    attributes: list[_Attribute] | None = None
+
+
+class _ResourceSpans(Struct, rename="camel"):
+    resource: _Resource | None = None
+    scope_spans: list[_ScopeSpans] | None = None
+    instrumentation_library_spans: list[_ScopeSpans] | None = None  # its name until OTLP 0.19
+
+
+class _Traces(Struct, rename="camel"):
+    resource_spans: list[_ResourceSpans] | None = None
+    batches: list[_ResourceSpans] | None = None  # Tempo's name
+
+
+class _LooseScopeSpans(Struct):
+    spans: list[msgspec.Raw] = []
+    scope: _Scope | None = None
+
+
+class _LooseResourceSpans(Struct, rename="camel"):
+    resource: _Resource | None = None
+    scope_spans: list[_LooseScopeSpans] | None = None
+    instrumentation_library_spans: list[_LooseScopeSpans] | None = None
+
+
+class _LooseTraces(Struct, rename="camel"):
+    resource_spans: list[msgspec.Raw] | None = None
+    batches: list[msgspec.Raw] | None = None
+
+
+_TRACES: Final = msgspec.json.Decoder(_Traces)
+_LOOSE: Final = msgspec.json.Decoder(_LooseTraces)
+_LOOSE_RESOURCE: Final = msgspec.json.Decoder(_LooseResourceSpans)
+_SPAN: Final = msgspec.json.Decoder(_Span)
+
+
+def from_json(data: bytes) -> Batch:
+    """The spans of one message.
+
+    A span that is not one is rejected alone.
+
+    Raises:
+        BadInputError: not JSON, or JSON that is not OTLP.
+    """
+    try:
+        traces = _TRACES.decode(data)
+    except msgspec.ValidationError:
+        return _piecemeal(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadInputError(f"This is not JSON: {error}.", fix="Send OTLP as JSON or protobuf.") from error
+    groups = traces.resource_spans if traces.resource_spans is not None else traces.batches
+    if groups is None:
+        raise BadInputError("This JSON has no resourceSpans.", fix="Send an OTLP ExportTraceServiceRequest.")
+    made = _Making()
+    for group in groups:
+        resource = _plain(group.resource.attributes) if group.resource is not None else {}
+        for scoped in group.scope_spans or group.instrumentation_library_spans or ():
+            scope = "" if scoped.scope is None else scoped.scope.name
+            for span in scoped.spans:
+                made.add(span, scope, resource)
+    return made.batch()
+
+
+def _piecemeal(data: bytes) -> Batch:
+    """The same, each span decoded by itself, so that a bad one does not cost the others."""
+    made = _Making()
+    for group in _loose_groups(data, made):
+        resource = _plain(group.resource.attributes) if group.resource is not None else {}
+        for scoped in group.scope_spans or group.instrumentation_library_spans or ():
+            scope = "" if scoped.scope is None else scoped.scope.name
+            for raw in scoped.spans:
+                try:
+                    span = _SPAN.decode(raw)
+                except (msgspec.DecodeError, RecursionError):
+                    made.reject("a span with a field of the wrong type")
+                else:
+                    made.add(span, scope, resource)
+    return made.batch()
+
+
+def _loose_groups(data: bytes, made: "_Making") -> Iterator[_LooseResourceSpans]:
+    try:
+        traces = _LOOSE.decode(data)
+    except msgspec.DecodeError as error:
+        raise BadInputError(f"This JSON is not OTLP: {error}.", fix="Send an ExportTraceServiceRequest.") from error
+    for raw in (traces.resource_spans if traces.resource_spans is not None else traces.batches) or ():
+        try:
+            yield _LOOSE_RESOURCE.decode(raw)
+        except (msgspec.DecodeError, RecursionError):
+            made.reject("a group of spans with a field of the wrong type")
+
+
+class _Making:
+    """Spans as they are made, and what could not be."""
+
+    def __init__(self) -> None:
+        self._spans: list[RawSpan] = []
+        self._rejected: dict[str, int] = {}
+
+    def reject(self, reason: str) -> None:
+        self._rejected[reason] = self._rejected.get(reason, 0) + 1
+
+    def add(self, span: _Span, scope: str, resource: dict[str, object]) -> None:
+        start = seconds(span.start_time_unix_nano)
+        if start is None:
+            self.reject("a span without a time of start")
+            return
+        end = span.end_time_unix_nano
+        status = span.status
+        parent = span.parent_span_id
+        self._spans.append(
+            RawSpan(
+                trace=identifier(span.trace_id, 32),
+                id=identifier(span.span_id, 16),
+                parent=(identifier(parent, 16) or None) if parent else None,
+                name=span.name,
+                start=start,
+                end=seconds(end) if end else None,
+                attributes=_plain(span.attributes),
+                kind=_KINDS.get(span.kind),
+                scope=scope,
+                failed=_FAILED.get(status.code) if status is not None else None,
+                events=[_event(event) for event in span.events] if span.events else (),
+                resource=resource,
+            )
+        )
+
+    def batch(self) -> Batch:
+        return Batch(self._spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
+
+
+def seconds(nanoseconds: float | str) -> float | None:
+    """Epoch seconds; ``None`` where there is no time, which OTLP writes as 0."""
+    try:
+        whole = int(nanoseconds)
+    except (ValueError, OverflowError):
+        return None
+    return whole / 1e9 if 0 < whole < 1 << 64 else None
+
+
+def identifier(text: str, digits: int) -> str:
+    """An id in lower-case hex, as it is where it cannot be made so, empty where it is all zeros or missing.
+
+    Args:
+        text: hex, or the base64 that protobuf's own JSON writes.
+        digits: how many hex digits it should have.
+    """
+    if len(text) == digits:
+        return text.lower() if text.strip("0") else ""
+    if not _HEX.issuperset(text):
+        try:
+            found = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            return text
+        if len(found) * 2 == digits:
+            return found.hex() if any(found) else ""
+    return text
+
+
+def _event(event: _Event) -> RawEvent:
+    return RawEvent(event.name, seconds(event.time_unix_nano), _plain(event.attributes))
+
+
+def _plain(attributes: Sequence[_Attribute] | None) -> dict[str, object]:
+    plain: dict[str, object] = {}
+    for attribute in attributes or ():
+        value = attribute.value
+        if value is None:
+            continue
+        if value.string_value is not None:
+            plain[attribute.key] = value.string_value
+        elif value.int_value is not None:
+            plain[attribute.key] = _int(value.int_value)
+        elif value.bool_value is not None:
+            plain[attribute.key] = value.bool_value
+        elif value.double_value is not None:
+            plain[attribute.key] = value.double_value
+        else:
+            plain[attribute.key] = _nested(value.array_value, value.kvlist_value, value.bytes_value)
+    return plain
+
+
+def _int(value: int | str) -> int | str:
+    try:
+        return int(value)
+    except ValueError:
+        return value
+
+
+def _nested(array: object, fields: object, data: str | None) -> object:
+    if isinstance(array, dict):
+        held = cast("dict[str, object]", array).get("values")
+        return [_value(value) for value in cast("list[object]", held)] if isinstance(held, list) else []
+    if isinstance(fields, dict):
+        held = cast("dict[str, object]", fields).get("values")
+        pairs = cast("list[object]", held) if isinstance(held, list) else []
+        entries = [cast("dict[str, object]", pair) for pair in pairs if isinstance(pair, dict)]
+        return {str(entry.get("key")): _value(entry.get("value")) for entry in entries}
+    return data
+
+
+def _value(value: object) -> object:
+    if not isinstance(value, dict):
+        return None
+    for form, held in cast("dict[str, object]", value).items():
+        if form == "intValue" and isinstance(held, int | str):
+            return _int(held)
+        if form in {"arrayValue", "kvlistValue"}:
+            return _nested(held if form == "arrayValue" else None, held if form == "kvlistValue" else None, None)
+        return held
+    return None
