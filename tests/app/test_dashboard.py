@@ -83,7 +83,7 @@ def test_what_is_not_there_says_so_in_the_shape_that_was_asked_for(store: Store)
     client = browser(store)
     for path, status, words in (
         ("/tasks/zzz", 404, "no task"),
-        ("/tasks/a", 400, "Several tasks begin with"),
+        ("/tasks/a", 400, "2 tasks begin with"),
         ("/?limit=0", 400, "no number of tasks"),
         ("/?limit=many", 400, "no number of tasks"),
         ("/api/tasks/zzz", 404, "no task"),

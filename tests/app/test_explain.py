@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,11 @@ def test_an_unknown_task_is_answered_with_the_nearest(headway: Run, store: Path)
 def test_an_ambiguous_beginning_lists_the_candidates(headway: Run, store: Path) -> None:
     ran = headway("explain", "a", "--store", store)
     assert ran.code == 1
-    assert OLD in ran.err
-    assert NEW in ran.err
+    first, old, new, fix = ran.err.splitlines()
+    assert first == "headway: 2 tasks begin with 'a':"
+    assert re.fullmatch(r"  aaaaaaaa  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  1 call   tiny", old)
+    assert re.fullmatch(r"  abababab  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  2 calls  tiny", new)
+    assert "Give more of the id" in fix
 
 
 def test_one_task_must_be_named_and_only_one(headway: Run, store: Path) -> None:

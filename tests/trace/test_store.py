@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headway.core.errors import BadInputError, NotFoundError, StoreError
+from headway.core.errors import AmbiguousError, BadInputError, NotFoundError, StoreError
 from headway.core.money import MicroUsd
 from headway.core.span import Candidate, ErrorType, HumanWait, Itl, ModelCall, Receipt, Retrieval, Span, Step, ToolUse
 from headway.core.task import Identity, SessionId, SpanId, TaskId
@@ -203,8 +203,21 @@ def test_a_task_is_found_by_its_beginning(tmp_path: Path) -> None:
         assert store.resolve("abc") == "abc1"
         assert store.resolve("abd") == "abd", "a whole id is never ambiguous"
         assert store.resolve("x%") == "x%_y"
-        with pytest.raises(BadInputError, match=r"'ab': 'abc1', 'abd', 'abd2'\. Give more"):
+        with pytest.raises(AmbiguousError, match=r"'ab': 'abc1', 'abd', 'abd2'\. Give more") as raised:
             store.resolve("ab")
+        assert (raised.value.candidates, raised.value.more) == (("abc1", "abd", "abd2"), False)
+        store.write([step(f"n{number}") for number in range(9)])
+        with pytest.raises(AmbiguousError, match="…") as many:
+            store.resolve("n")
+        assert (len(many.value.candidates), many.value.more) == (8, True)
+
+
+def test_one_task_is_summed_up_as_in_the_list(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        store.write([step("a"), step("b", 1), step("b", 2)])
+        assert store.row(TaskId("b")) == next(row for row in store.tasks() if row.task == "b")
+        with pytest.raises(NotFoundError, match="no task 'c'"):
+            store.row(TaskId("c"))
 
 
 def test_an_unknown_task_is_answered_with_the_nearest(tmp_path: Path) -> None:

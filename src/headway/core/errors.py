@@ -23,6 +23,22 @@ class BadInputError(HeadwayError):
     """The caller's input cannot be used: a request, a file, an option."""
 
 
+class AmbiguousError(BadInputError):
+    """Several things are called what the caller gave.
+
+    Args:
+        what: what failed.
+        fix: what the reader can do about it.
+        candidates: some of those that are called so, by their full names.
+        more: whether there are others.
+    """
+
+    def __init__(self, what: str, *, fix: str, candidates: tuple[str, ...], more: bool) -> None:
+        super().__init__(what, fix=fix)
+        self.candidates = candidates
+        self.more = more
+
+
 class UpstreamError(HeadwayError):
     """An engine or provider behind Headway failed or broke the protocol."""
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import msgspec
 from msgspec import Struct
 
-from headway.core.errors import BadInputError, NotFoundError, StoreError
+from headway.core.errors import AmbiguousError, BadInputError, NotFoundError, StoreError
 from headway.core.span import ModelCall, Span
 from headway.core.task import SessionId, TaskId
 
@@ -152,6 +152,18 @@ class Store:
                     found.append(row)
         return tuple(found)
 
+    def row(self, task: TaskId) -> TaskRow:
+        """One task at a glance.
+
+        Raises:
+            NotFoundError: it is not there.
+        """
+        with self._lock, self._explained():
+            found = self._summary(task)
+        if not found.spans:
+            raise NotFoundError(f"There is no task {task!r} in {self.path}.")
+        return found
+
     def last(self) -> TaskId | None:
         """The task that was active last: the first of `tasks`."""
         with self._lock, self._explained():
@@ -161,7 +173,7 @@ class Store:
         """The task named ``prefix``, or the only one whose id begins with it.
 
         Raises:
-            BadInputError: several tasks begin with it; they are listed.
+            AmbiguousError: several tasks begin with it; they are listed.
             NotFoundError: none does; the nearest are listed.
         """
         with self._lock, self._explained():
@@ -176,10 +188,12 @@ class Store:
         if found and (len(found) == 1 or found[0] == prefix):
             return found[0]
         if found:
-            more = " …" if len(found) > _CANDIDATES else ""
-            raise BadInputError(
-                f"Several tasks begin with {prefix!r}: {_listed(found[:_CANDIDATES])}{more}.",
+            shown, more = tuple(found[:_CANDIDATES]), len(found) > _CANDIDATES
+            raise AmbiguousError(
+                f"Several tasks begin with {prefix!r}: {_listed(shown)}{' …' if more else ''}.",
                 fix="Give more of the id.",
+                candidates=shown,
+                more=more,
             )
         if not recent:
             raise nothing_recorded(self.path)

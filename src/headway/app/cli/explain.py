@@ -65,6 +65,7 @@ def explain(
 
 
 def _wanted(store: "Store", task: str | None, *, last: bool) -> "TaskId":
+    from headway.app.naming import resolve
     from headway.trace.store import nothing_recorded
 
     if last and task is None:
@@ -73,7 +74,7 @@ def _wanted(store: "Store", task: str | None, *, last: bool) -> "TaskId":
             raise nothing_recorded(store.path)
         return found
     if task is not None and not last:
-        return store.resolve(task)
+        return resolve(store, task)
     raise BadInputError(
         "Name one task: either its id, or --last." if task is None else f"Give either {task!r} or --last, not both.",
         fix="See the recorded tasks with `headway tasks`.",

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from headway.app.dashboard.guard import REPORT_POLICY, SecurityHeaders
+from headway.app.naming import resolve
 from headway.app.report.document import task_json, tasks_json
 from headway.app.report.html import html_task
 from headway.core.errors import BadInputError, HeadwayError, NotFoundError
@@ -126,7 +127,7 @@ class _Pages:
 
     def _account(self, request: Request) -> tuple[Anatomy, tuple[Lever, ...]]:
         store = self._recorded()
-        spans = store.spans(store.resolve(request.path_params["task"]))
+        spans = store.spans(resolve(store, request.path_params["task"]))
         return dissect(spans), rank(spans)
 
     def _routed(self) -> Sequence[Routed]:
