@@ -16,7 +16,7 @@ RATIO: Final = 2.0
 NOTABLE: Final = 0.02
 """Of E2E: what the wait for the last branch alone has to take."""
 TOGETHER: Final = 0.1
-"""Of the longest branch: branches that start within it were started at once."""
+"""Of the shortest branch: those that start before that much of it is done were started together."""
 SKEW: Final = 0.01
 """Seconds within which they may always start."""
 
@@ -27,6 +27,8 @@ def stragglers(case: Case) -> Iterable[Finding]:
         return
     held = case.study.held
     for group in _fan_outs(case):
+        if len(group) < LEAST or max(held.lo[i] for i in group) >= min(held.hi[i] for i in group):
+            continue
         *others, last = sorted(group, key=held.hi.__getitem__)
         lengths = [held.hi[i] - held.lo[i] for i in group]
         waited = held.hi[last] - held.hi[others[-1]]
@@ -57,14 +59,14 @@ def _fan_outs(case: Case) -> Iterator[list[int]]:
     held = case.study.held
     for inside in case.children.values():
         branches = sorted((i for i in inside if _branch(case, i)), key=held.lo.__getitem__)
-        while branches:
-            since = held.lo[branches[0]]
-            longest = max(held.hi[i] - held.lo[i] for i in branches if held.lo[i] <= since + SKEW)
-            reach = since + max(TOGETHER * longest, SKEW)
-            group = [i for i in branches if held.lo[i] <= reach]
-            if len(group) >= LEAST and max(held.lo[i] for i in group) < min(held.hi[i] for i in group):
+        group: list[int] = []
+        for i in branches:
+            shortest = min((held.hi[j] - held.lo[j] for j in group), default=0.0)
+            if group and held.lo[i] - held.lo[group[0]] > max(TOGETHER * shortest, SKEW):
                 yield group
-            branches = branches[len(group) :]
+                group = []
+            group.append(i)
+        yield group
 
 
 def _branch(case: Case, i: int) -> bool:

@@ -1,0 +1,61 @@
+from findings import found, used
+from tasks import call, span, step, tool
+
+from headway.core.span import Retrieval
+
+
+def test_tools_that_take_most_of_the_path() -> None:
+    # model 0-1 and 8-10, tool 1-8: 7 of 10 s
+    spans = [call("a", 0, 1), used(tool("t", 1, 8), "search"), call("b", 8, 10)]
+    finding = found(spans)["tools-dominate"]
+    assert finding.seconds == 7
+    assert finding.confidence == "certain"
+    assert finding.spans == ("t",)
+    assert finding.title.startswith("Tools take 70 % of the 10.0 s, the model 30 %")
+    assert "execute_tool search 7.00 s" in finding.evidence[1]
+
+
+def test_retrievals_count_as_tools() -> None:
+    spans = [span("r", 0, 6, Retrieval()), call("a", 6, 10)]
+    assert found(spans)["tools-dominate"].seconds == 6
+
+
+def test_a_model_that_takes_most_is_rightly_blamed() -> None:
+    assert "tools-dominate" not in found([call("a", 0, 6), tool("t", 6, 10), call("b", 10, 12)])
+
+
+def test_tools_off_the_path_do_not_dominate() -> None:
+    # both run beside the call, which the task waits for
+    spans = [step("root", 0, 10), call("a", 0, 10, "root"), tool("t", 0, 9, "root"), tool("u", 0, 9, "root")]
+    assert "tools-dominate" not in found(spans)
+
+
+def test_gaps_taken_for_tools_are_less_sure() -> None:
+    spans = [call("a", 0, 1), tool("t", 1, 8, inferred=True), call("b", 8, 10)]
+    assert found(spans)["tools-dominate"].confidence == "likely"
+    assert "agent's own code" in found(spans, "messages")["tools-dominate"].check
+
+
+def test_without_times_nobody_is_blamed() -> None:
+    spans = [call("a", 0, 1), tool("t", 1, 8), call("b", 8, 10)]
+    assert not {"tools-dominate", "iterations-dominate"} & found(spans, "none").keys()
+    assert not {"tools-dominate", "iterations-dominate"} & found(spans, "durations").keys()
+
+
+def test_many_short_turns() -> None:
+    # ten turns of a second: all but the answer's are nine
+    spans = [call(str(i), i, i + 1) for i in range(10)]
+    finding = found(spans)["iterations-dominate"]
+    assert finding.seconds == 9
+    assert len(finding.spans) == 10
+    assert "10 turns, half of them under 1.00 s, make up 100 % of the 10.0 s" in finding.title
+    assert finding.tokens is None
+
+
+def test_one_slow_turn_among_many_is_to_blame_itself() -> None:
+    spans = [call(str(i), i, i + 1) for i in range(9)] + [call("slow", 9, 15)]
+    assert "iterations-dominate" not in found(spans)
+
+
+def test_a_short_loop_is_no_long_one() -> None:
+    assert "iterations-dominate" not in found([call(str(i), i, i + 1) for i in range(7)])

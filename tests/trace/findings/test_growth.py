@@ -1,0 +1,52 @@
+from findings import found, told
+from tasks import call
+
+from headway.core.span import Span
+from headway.core.usage import Usage
+
+
+def turns(*read: int | None, cached: int | None = None) -> list[Span]:
+    return [
+        call(str(i), i, i + 1, usage=Usage(input_tokens=tokens, output_tokens=100, cache_read=cached))
+        for i, tokens in enumerate(read)
+    ]
+
+
+def test_a_prompt_that_grows_and_grows() -> None:
+    # without growth 4 x 1,000; growth is 2,000 + 4,000 + 6,000 of 16,000
+    finding = found(turns(1000, 3000, 5000, 7000))["context-growth"]
+    assert finding.tokens == 12_000
+    assert finding.title.startswith("The prompt grows from 1,000 to 7,000 tokens in 4 calls: 75 % of all tokens read")
+    assert finding.confidence == "certain"
+    assert finding.seconds is None
+    assert "not in the record" in finding.evidence[1]
+
+
+def test_what_growth_costs_at_the_cache_s_price() -> None:
+    # nothing cached: 12,000 tokens at 1 USD per million
+    assert found(turns(1000, 3000, 5000, 7000, cached=0), money=True)["context-growth"].cost == 12_000
+
+
+def test_what_the_longest_prompt_is_made_of() -> None:
+    spans = turns(1000, 3000, 5000, 7000)
+    spans[3] = told(spans[3], ("system", "s" * 100), ("tool", "t" * 900))
+    assert found(spans)["context-growth"].evidence[2] == (
+        "The longest prompt's characters: tool 90 %, system 10 %; its largest message (tool) is 90 % of it."
+    )
+
+
+def test_a_prompt_that_stays() -> None:
+    assert "context-growth" not in found(turns(1000, 1100, 1200, 1300))
+
+
+def test_a_jump_at_the_end_is_not_what_the_task_reads() -> None:
+    assert "context-growth" not in found(turns(1000, 1000, 1000, 3000))
+
+
+def test_growth_that_the_cache_makes_cheap() -> None:
+    assert "context-growth" not in found(turns(10_000, 30_000, 50_000, 70_000, cached=160_000 // 4))
+
+
+def test_lengths_are_not_known() -> None:
+    assert "context-growth" not in found(turns(1000, 3000, None, 7000))
+    assert "context-growth" not in found(turns(None, 3000, 5000, 7000))

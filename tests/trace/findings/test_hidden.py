@@ -1,0 +1,41 @@
+from findings import found, ranking
+from tasks import call, human, step, tool
+
+
+def test_calls_whose_first_token_was_not_timed() -> None:
+    finding = found([call("a", 0, 4), tool("t", 4, 5), call("b", 5, 8, marks=(5, 6, 8))])["model-time-unsplit"]
+    assert finding.title.startswith("4.00 s of model time (50 % of E2E) cannot be split")
+    assert finding.spans == ("a",)
+    assert finding.seconds is None  # it is not known to cost anything
+
+
+def test_calls_whose_first_token_was_timed_hide_nothing() -> None:
+    assert "model-time-unsplit" not in found([call("a", 0, 4, marks=(0, 1, 4))])
+
+
+def test_spans_that_never_ended() -> None:
+    finding = found([step("root", 0, 9), call("a", 0, 4, "root"), tool("t", 4, None, "root")])["unfinished-spans"]
+    assert finding.spans == ("t",)
+    assert "unfinished-spans" not in found([call("a", 0, 4), human("h", 4, None)])
+
+
+def test_ends_that_a_flush_made() -> None:
+    flushed = [step("root", 0, 9), call("a", 0, 9, "root"), tool("t", 2, 9, "root"), tool("u", 1, 9, "root")]
+    finding = found(flushed)["flushed-ends"]
+    assert finding.spans == ("a", "u", "t")
+    assert finding.title.startswith("3 of 3 spans end together with the task")
+
+
+def test_of_flushed_spans_no_seconds_are_told() -> None:
+    flushed = [step("root", 0, 9), tool("t", 0, 9, "root"), tool("u", 1, 9, "root"), call("a", 2, 9, "root")]
+    assert [one.name for one in ranking(flushed)] == ["flushed-ends"]
+
+
+def test_spans_that_end_when_they_are_done() -> None:
+    assert "flushed-ends" not in found([step("root", 0, 9), call("a", 0, 4, "root"), tool("t", 4, 9, "root")])
+
+
+def test_a_source_without_times() -> None:
+    assert "no-times" in found([call("a", 0, 0)], "none")
+    assert "made by hand" in found([call("a", 0, 2)], "durations")["no-times"].title
+    assert "no-times" not in found([call("a", 0, 2)])

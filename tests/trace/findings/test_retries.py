@@ -1,0 +1,66 @@
+import pytest
+from findings import broken, found, told
+from msgspec import structs
+from tasks import call, step, tool
+
+from headway.core.usage import Usage
+
+ASKED = ("user", "What is it?")
+
+
+def test_a_failed_call_and_the_same_call_after_it() -> None:
+    # 3 s failed, 1 s of waiting, then the call that worked
+    first = broken(told(call("a", 0, 3, "root", usage=Usage(input_tokens=500, output_tokens=0)), ASKED))
+    spans = [step("root", 0, 9), first, told(call("b", 4, 9, "root"), ASKED)]
+    finding = found(spans)["retries"]
+    assert finding.seconds == pytest.approx(4)
+    assert finding.tokens == 500
+    assert finding.confidence == "certain"
+    assert finding.spans == ("a", "b")
+    assert finding.title == "1 attempt failed and had to be made again: 4.00 s (44 % of E2E)."
+    assert finding.evidence[0] == "Failed and followed by the same call: a; errors: timeout."
+
+
+def test_the_money_of_the_attempt_that_failed() -> None:
+    spans = [broken(call("a", 0, 3, usage=Usage(input_tokens=1000, output_tokens=500, cache_read=0))), call("b", 3, 6)]
+    assert found(spans, money=True)["retries"].cost == 2000  # 1,000 at 1 USD and 500 at 2 USD per million
+
+
+def test_without_prompts_a_call_as_long_is_taken_for_the_same() -> None:
+    spans = [
+        broken(call("a", 0, 3, usage=Usage(input_tokens=1000))),
+        call("b", 3, 6, usage=Usage(input_tokens=1001)),
+    ]
+    assert found(spans)["retries"].confidence == "likely"
+    longer = call("b", 3, 6, usage=Usage(input_tokens=1500))
+    assert "retries" not in found([spans[0], longer])
+
+
+def test_another_question_is_no_retry() -> None:
+    spans = [broken(told(call("a", 0, 3), ASKED)), told(call("b", 3, 6), ("user", "And this?"))]
+    assert "retries" not in found(spans)
+
+
+def test_a_call_beside_the_failed_one_is_no_retry() -> None:
+    assert "retries" not in found([broken(call("a", 0, 3)), call("b", 1, 6)])
+
+
+def test_a_call_that_asked_for_tools_before_it_broke_did_not_fail_for_nothing() -> None:
+    spans = [broken(call("a", 0, 3, asks=("1",))), tool("t", 3, 4, by="a"), call("b", 4, 6)]
+    assert "retries" not in found(spans)
+
+
+def test_attempts_under_one_span_are_told_though_not_how_long_they_took() -> None:
+    finding = found([call("a", 0, 3, attempts=3)])["retries"]
+    assert (finding.seconds, finding.title) == (None, "2 attempts failed and had to be made again.")
+    assert "2 times in all" in finding.evidence[0]
+
+
+def test_how_often_it_was_sent_is_not_known() -> None:
+    assert "retries" not in found([call("a", 0, 3, attempts=None)])
+    assert "retries" not in found([call("a", 0, 3, attempts=1)])
+
+
+def test_a_failure_costs_no_seconds_where_there_are_no_times() -> None:
+    spans = [broken(told(call("a", 0, 3), ASKED)), told(structs.replace(call("b", 3, 6)), ASKED)]
+    assert found(spans, "none")["retries"].seconds is None
