@@ -32,7 +32,11 @@ class Change:
     def saving(self) -> float:
         """E2E - E2E of the replay with the change; seconds, at least 0 and at most E2E."""
         e2e = self._case.e2e
-        return min(max(e2e - replay(self._case.graph, self.gap, self.tail), 0.0), e2e)
+        return min(max(e2e - self.replayed(), 0.0), e2e)
+
+    def replayed(self) -> float:
+        """E2E of the replay with the change; seconds."""
+        return max(replay(self._case.graph, self.gap, self.tail), 0.0)
 
     def scale(self, shares: Iterable[Share], factor: Callable[[int], float]) -> None:
         """Make shares last ``factor(owner)`` times as long; a factor above 1 makes them longer."""

@@ -5,11 +5,11 @@ from typing import Final
 
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Retrieval, ToolUse
-from headway.trace.change import Change, below
+from headway.trace.change import Change
 from headway.trace.contract import EPSILON
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Lever, Saved, predicted, spared
-from headway.trace.loop import Turn
+from headway.trace.levers.turns import drop_turn, droppable
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
 
@@ -22,7 +22,7 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
 
     Where the only one that could go is all that comes before the answer, `one_call` is that change, better told.
     """
-    turns = sorted(_droppable(case), key=lambda turn: turn.seconds)
+    turns = sorted(droppable(case), key=lambda turn: turn.seconds)
     if len(turns) == 1 and _answers_at_once(case):
         return
     for number in sorted({1, len(turns) // 2} - {0}) if turns else ():
@@ -30,7 +30,7 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
         dropped = turns[first : first + number]
         change = Change(case.study)
         for turn in dropped:
-            _drop_turn(case, change, turn)
+            drop_turn(case, change, turn)
         yield predicted(
             case,
             change,
@@ -46,7 +46,7 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
 
 def one_call(case: Case) -> Iterable[Lever]:
     """The answer at once, without the calls before it: retrievals stay, and what came before the first call."""
-    if not _droppable(case) or not _answers_at_once(case):
+    if not droppable(case) or not _answers_at_once(case):
         return
     turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
     answer = turns[-1].call
@@ -114,26 +114,3 @@ def _before(case: Case, answer: int) -> list[int]:
     """What had ended when the answer's call started, without the root."""
     held = case.study.held
     return [i for i in held.nodes[1:] if held.hi[i] <= held.lo[answer] + EPSILON]
-
-
-def _droppable(case: Case) -> list[Turn]:
-    """Iterations that a task could do without: not the answer, and not a sub-agent's, which its tool's answer needs."""
-    return [turn for turn in case.study.turns[:-1] if not case.study.in_tool[turn.call]]
-
-
-def _drop_turn(case: Case, change: Change, turn: Turn) -> None:
-    """Take a turn out: its call, its hops and its tools, on the path and beside it; but no sub-agent's work."""
-    issued = case.issued.get(case.study.tree.spans[turn.call].id, [])
-    tools = {stretch.owner for stretch in turn.stretches if case.study.tree.kinds[stretch.owner] is ToolUse}
-    busy = {i for i in {*tools, *issued} if _holds_calls(case, i)}
-    for stretch in turn.stretches:
-        if stretch.owner not in busy:
-            change.drop_stretch(stretch)
-    for i in issued:
-        if i not in busy:
-            for node in below(case.children, i):
-                change.drop(node)
-
-
-def _holds_calls(case: Case, top: int) -> bool:
-    return any(case.study.tree.kinds[i] is ModelCall for i in below(case.children, top))

@@ -12,11 +12,7 @@ from headway.trace.phases import RETRIEVAL, TOOL
 def parallel_tools(case: Case) -> Iterable[Lever]:
     """The tools of one response at once."""
     change = Change(case.study)
-    guessed = False
-    for tools in case.issued.values():
-        for holder in {case.study.held.holder[i] for i in tools}:
-            group = [i for i in tools if case.study.held.holder[i] == holder]
-            guessed |= _side_by_side(case, change, group)
+    guessed = at_once(case, change)
     guess = (
         " Where only the gap between response and next request is known, it is taken to be its tools one after another,"
         " equally long."
@@ -32,6 +28,16 @@ def parallel_tools(case: Case) -> Iterable[Lever]:
     )
 
 
+def at_once(case: Case, change: Change) -> bool:
+    """Let the tools of each response run side by side; whether gaps that several share had to be guessed apart."""
+    holder = case.study.held.holder
+    guessed = False
+    for tools in case.issued.values():
+        for above in {holder[i] for i in tools}:
+            guessed |= _side_by_side(case, change, [i for i in tools if holder[i] == above])
+    return guessed
+
+
 def _side_by_side(case: Case, change: Change, group: Sequence[int]) -> bool:
     """Let tools in order of start run at once; whether the gap they share had to be guessed apart."""
     if len(group) < 2:  # noqa: PLR2004 - side by side takes two
@@ -43,7 +49,7 @@ def _side_by_side(case: Case, change: Change, group: Sequence[int]) -> bool:
         for i in group:
             change.tail[i] /= len(group)
         return True
-    longest = max(group, key=lambda i: held.hi[i] - held.lo[i])
+    longest = max(group, key=lambda i: held.hi[i] - held.lo[i] if i in case.children else change.tail[i])
     for i in group[1:]:
         change.drop_gap(i)
     for i in group:
