@@ -1,0 +1,35 @@
+"""Traces whose spans were all closed together when they were exported, so that no end in them means anything."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import structs
+
+from headway.core.span import Span
+
+_TOGETHER: Final = 0.005
+"""Seconds within which ends are one moment."""
+_FEWEST: Final = 4
+"""Leaves that have to end in one moment: fewer may do so by chance, or be cut off together by a timeout."""
+
+
+def flushed(spans: Sequence[Span]) -> bool:
+    """Whether at least half of the spans without children end in one moment, the last, though they started apart."""
+    parents = {span.parent for span in spans}
+    leaves = [(span.start, span.end) for span in spans if span.id not in parents and span.end is not None]
+    last = max((span.end for span in spans if span.end is not None), default=0.0)
+    together = sorted(start for start, end in leaves if last - end <= _TOGETHER)
+    apart = sum(later - earlier > _TOGETHER for earlier, later in pairwise(together))
+    return apart + 1 >= _FEWEST and 2 * len(together) >= len(leaves)
+
+
+def without_times(spans: Sequence[Span]) -> tuple[tuple[Span, ...], str]:
+    """The spans in the order of their starts, with no times; and what to say of it."""
+    first = min((span.start for span in spans), default=0.0)
+    last = max((span.start if span.end is None else span.end for span in spans), default=0.0)
+    ordered = sorted(spans, key=lambda span: span.start)
+    return tuple([structs.replace(span, start=0.0, end=0.0) for span in ordered]), (
+        f"All spans end in the moment that the trace was exported, so none of their durations can be told: only that"
+        f" {last - first:.3f} s lie between the first start and the last end."
+    )
