@@ -1,0 +1,286 @@
+"""What-ifs that a person asks for: several changes on one task at once, and what the task would then take."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from headway.core.budget import seconds
+from headway.core.errors import BadInputError
+from headway.core.money import MicroUsd
+from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.trace.change import Change
+from headway.trace.levers.case import Case, case_of
+from headway.trace.levers.lever import micro, spared, total
+from headway.trace.levers.tools import at_once
+from headway.trace.levers.turns import drop_turn, droppable
+from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
+from headway.trace.prices import PriceOf, price_for
+from headway.trace.reuse import Reread, rereads
+
+
+class Iterations(Struct, frozen=True):
+    """That many iterations fewer, those of median length; never the answer."""
+
+    fewer: int
+
+
+class Cache(Struct, frozen=True):
+    """This share of what was read again comes from the cache."""
+
+    share: float
+
+
+class Parallel(Struct, frozen=True):
+    """The tools of each response at once."""
+
+
+class Faster(Struct, frozen=True):
+    """Phases that last ``factor`` times as long."""
+
+    phases: tuple[Phase, ...]
+    factor: float
+
+
+class Output(Struct, frozen=True):
+    """Answers ``factor`` times as long."""
+
+    factor: float
+
+
+class Tool(Struct, frozen=True):
+    """One tool, ``factor`` times as long or in this many seconds a use."""
+
+    name: str
+    factor: float | None
+    seconds: float | None
+
+
+class Model(Struct, frozen=True):
+    """All calls to one model, ``factor`` times as long."""
+
+    name: str
+    factor: float
+
+
+WhatIf = Iterations | Cache | Parallel | Faster | Output | Tool | Model
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """One task with all the changes. ``None`` is unknown."""
+
+    before: float
+    """E2E as recorded, seconds."""
+    after: float
+    """E2E of the replay."""
+    tokens: int | None
+    """Neither read nor written any more, or read from the cache instead of computed; negative: more of them."""
+    cost: MicroUsd | None
+    """Saved; negative: dearer."""
+    notes: tuple[str, ...]
+    """Plain sentences: what could not be done, what was guessed."""
+
+
+_PHASES: Final[dict[str, tuple[Phase, ...]]] = {
+    "tpot": (DECODE,),
+    "decode": (DECODE,),
+    "prefill": (PREFILL,),
+    "ttft": (QUEUE, PREFILL),
+    "queue": (QUEUE,),
+    "hop": (HOP,),
+    "model": (QUEUE, PREFILL, DECODE, MODEL),
+    "tools": (TOOL, RETRIEVAL),
+}
+_FACTOR: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*x")
+_SHARE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
+_FEWER: Final = re.compile(r"-\s*([0-9]+)")
+_FIX: Final = (
+    'Write e.g. "iterations -3", "cache 100%", "tools parallel", "tpot 0.5x", "prefill 0.5x", "queue 0x",'
+    ' "output 0.5x", "tool:search 0.5x", "tool:search 0.4s" or "model:NAME 0.5x"; several with commas between.'
+)
+
+
+def parse(text: str) -> tuple[WhatIf, ...]:
+    """Changes as a person writes them, with commas between.
+
+    Raises:
+        BadInputError: one of them is no change.
+    """
+    return tuple(_one(part.strip()) for part in text.split(","))
+
+
+def _one(text: str) -> WhatIf:
+    what, _, how = text.partition(" ")
+    how = how.strip()
+    if what == "iterations" and (match := _FEWER.fullmatch(how)):
+        return Iterations(int(match[1]))
+    if what == "cache" and (match := _SHARE.fullmatch(how)) and float(match[1]) <= 100:  # noqa: PLR2004 - per cent
+        return Cache(float(match[1]) / 100)
+    if (what, how) == ("tools", "parallel"):
+        return Parallel()
+    factor = float(match[1]) if (match := _FACTOR.fullmatch(how)) else None
+    if what.startswith("tool:") and factor is None and how:
+        return Tool(what.removeprefix("tool:"), None, seconds(how, f"--what-if {text!r}"))
+    made = None if factor is None else _times(what, factor)
+    if made is None:
+        raise BadInputError(f"{text!r} is no change.", fix=_FIX)
+    return made
+
+
+def _times(what: str, factor: float) -> WhatIf | None:
+    kind, _, name = what.partition(":")
+    if kind == "tool" and name:
+        return Tool(name, factor, None)
+    if kind == "model" and name:
+        return Model(name, factor)
+    if what == "output":
+        return Output(factor)
+    return Faster(_PHASES[what], factor) if what in _PHASES else None
+
+
+def what_if(spans: Sequence[Span], changes: Sequence[WhatIf], *, prices: PriceOf = price_for) -> Outcome:
+    """Replay one task with all the changes together; dependencies stay as recorded.
+
+    Args:
+        spans: all spans of one task, in any order and any state.
+        changes: what to change; the order does not matter.
+        prices: what tokens cost.
+    """
+    case = case_of(spans, prices)
+    change, notes = Change(case.study), list[str]()
+    gone = _drop(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
+    found = _rereads(case, changes, gone, notes)
+    _scale(case, change, changes, found)
+    if any(isinstance(one, Parallel) for one in changes) and at_once(case, change):
+        notes.append("Tools that share one gap are taken to have run one after another, equally long.")
+    output = _product(one.factor for one in changes if isinstance(one, Output))
+    read = spared(case, gone)
+    tokens, cost = _tokens(case, gone, found, output)
+    money = total([read.cost, cost])
+    for name in _absent(case, changes):
+        notes.append(f"{name} does not occur in this task.")
+    return Outcome(
+        before=case.study.e2e,
+        after=change.replayed(),
+        tokens=total([read.tokens, tokens]),
+        cost=None if money is None else MicroUsd(money),
+        notes=tuple(notes),
+    )
+
+
+def _drop(case: Case, change: Change, fewer: int, notes: list[str]) -> list[int]:
+    turns = sorted(droppable(case), key=lambda turn: turn.seconds)
+    number = min(fewer, len(turns))
+    if number < fewer:
+        notes.append(f"Only {number} of {fewer} iterations could go: the answer stays, and so do a sub-agent's calls.")
+    first = (len(turns) - number) // 2
+    dropped = turns[first : first + number]
+    for turn in dropped:
+        drop_turn(case, change, turn)
+    return [turn.call for turn in dropped]
+
+
+class _Cached(Struct, frozen=True):
+    """One call's tokens, and how many of those read again a cache would have given."""
+
+    reread: Reread
+    given: float
+
+    @property
+    def left(self) -> float:
+        """Share of its prefill that remains."""
+        return 1 - self.given / self.reread.computed
+
+
+def _rereads(case: Case, changes: Sequence[WhatIf], gone: Sequence[int], notes: list[str]) -> dict[int, _Cached]:
+    shares = [one.share for one in changes if isinstance(one, Cache)]
+    if not shares:
+        return {}
+    found, untold = rereads(case.study)
+    if untold:
+        notes.append(f"Token counts are unknown for {untold} call{'s' * (untold > 1)}, whose prefill stays as it is.")
+    if not found:
+        notes.append("No call is known to have read anything again: a better cache would change nothing here.")
+    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items() if i not in set(gone)}
+
+
+def _scale(case: Case, change: Change, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> None:
+    """All factors on a share multiply before it is changed, so that two halves make a quarter."""
+    for phase, shares in case.shares.items():
+        if shares:
+            change.scale(shares, _factor(case, phase, changes, found))
+
+
+def _factor(case: Case, phase: Phase, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> Callable[[int], float]:
+    common = _product(one.factor for one in changes if isinstance(one, Faster) and phase in one.phases)
+    if phase == DECODE:
+        common *= _product(one.factor for one in changes if isinstance(one, Output))
+    models = [one for one in changes if isinstance(one, Model)] if phase in _PHASES["model"] else []
+    tools = [one for one in changes if isinstance(one, Tool)] if phase in _PHASES["tools"] else []
+
+    def factor(i: int) -> float:
+        work = case.study.tree.spans[i].work
+        made = common
+        if isinstance(work, ModelCall):
+            made *= _product(one.factor for one in models if one.name == work.model)
+            if phase == PREFILL and i in found:
+                made *= found[i].left
+        elif tools:
+            made *= _product(_of_tool(case, i, one) for one in tools if one.name == _name(work))
+        return made
+
+    return factor
+
+
+def _of_tool(case: Case, i: int, one: Tool) -> float:
+    if one.factor is not None:
+        return one.factor
+    took = case.study.held.hi[i] - case.study.held.lo[i]
+    return (one.seconds or 0.0) / took if took else 1.0
+
+
+def _name(work: object) -> str | None:
+    match work:
+        case ToolUse(name=name):
+            return name
+        case Retrieval(source=source):
+            return source or "retrieval"
+        case _:
+            return None
+
+
+def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
+    works = [span.work for span in case.study.tree.spans]
+    tools = {_name(work) for work in works}
+    models = {work.model for work in works if isinstance(work, ModelCall)}
+    absent = [f"tool:{one.name}" for one in changes if isinstance(one, Tool) and one.name not in tools]
+    return absent + [f"model:{one.name}" for one in changes if isinstance(one, Model) and one.name not in models]
+
+
+def _tokens(case: Case, gone: Sequence[int], found: dict[int, _Cached], output: float) -> tuple[int | None, int | None]:
+    """Tokens and money that the calls which stay no longer take."""
+    counts, costs = list[int | None](), list[int | None]()
+    dropped = set(gone)
+    for i in case.study.held.calls:
+        if i in dropped:
+            continue
+        span, call = case.call(i)
+        price = case.prices(call, span.start)
+        if output != 1.0:
+            written = call.usage.output_tokens
+            less = None if written is None else round(written * (1 - output))
+            counts.append(less)
+            costs.append(None if price is None or less is None else less * price.output)
+        if i in found:
+            counts.append(round(found[i].given))
+            cheaper = None if price is None or price.cache_read is None else price.input - price.cache_read
+            costs.append(None if cheaper is None else round(found[i].given * cheaper))
+    return total(counts), micro(costs)
+
+
+def _product(factors: Iterable[float]) -> float:
+    made = 1.0
+    for factor in factors:
+        made *= factor
+    return made
