@@ -1,22 +1,11 @@
 """The task as a graph that can be replayed: what waited for what, and for how long after it."""
 
-from collections.abc import Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Sequence
 from math import inf, nextafter
 
 from msgspec import Struct
 
 from headway.trace.contract import EPSILON, Contraction
-
-# Steps of the replay; plain numbers, because the replay of a large task compares a hundred thousand of them.
-OPEN = 0
-"""A holder starts."""
-CLOSE = 1
-"""It ends."""
-LEAF = 2
-"""A span that holds nothing starts and ends."""
-DONE = 3
-"""From here on, what starts beside the span waits for its end."""
 
 
 class Graph(Struct, frozen=True, kw_only=True):
@@ -32,101 +21,80 @@ class Graph(Struct, frozen=True, kw_only=True):
     """The span whose end a start waited for last; the holder where it waited for its start only."""
     last: list[int]
     """The span whose end an end waited for last; itself where it holds nothing."""
-    steps: bytearray
-    """OPEN, CLOSE, LEAF or DONE, in an order that keeps every dependency."""
-    whose: list[int]
-    """The span of each step."""
+    inside: list[tuple[int, list[int]]]
+    """Each holder, after all holders in it, and what happens in it: ``i`` starts; from ``~i`` on, starts wait for it.
+
+    Plain numbers, because the replay of a large task reads a hundred thousand of them.
+    """
 
 
 def graph_of(held: Contraction) -> Graph:
     """Derive the graph from recorded times; O(n log n), and no deeper a stack for deeper trees."""
-    size = len(held.holder)
-    tail = [until - since for since, until in zip(held.lo, held.hi, strict=True)]
-    graph = Graph(gap=[0.0] * size, tail=tail, before=[0] * size, last=list(range(size)), steps=bytearray(), whose=[])
+    lo, hi, holder = held.lo, held.hi, held.holder
+    size = len(holder)
+    tail = [until - since for since, until in zip(lo, hi, strict=True)]
+    graph = Graph(gap=[0.0] * size, tail=tail, before=[0] * size, last=list(range(size)), inside=[])
     children: dict[int, list[int]] = {}
     for i in held.nodes[1:]:
-        above = held.holder[i]
+        above = holder[i]
         if above in children:
             children[above].append(i)
         else:
             children[above] = [i]
-    step, at = graph.steps.append, graph.whose.append
-    step(OPEN if children else LEAF)
-    at(0)
-    stack = [_inside(0, children, held, graph)] if children else []
-    while stack:
-        for kind, i in stack[-1]:
-            step(kind)
-            at(i)
-            if kind == OPEN:
-                stack.append(_inside(i, children, held, graph))
-                break
-        else:
-            stack.pop()
+    # A span is waited for from EPSILON before its end on, but not before its start.
+    spans = zip(lo, hi, strict=True)
+    ready = [end - EPSILON if end - EPSILON > start else nextafter(start, inf) for start, end in spans]
+    for above, inner in reversed(children.items()):
+        graph.inside.append((above, _inside(above, inner, held, ready, graph)))
     return graph
 
 
-def _inside(holder: int, children: dict[int, list[int]], held: Contraction, graph: Graph) -> Iterator[tuple[int, int]]:
+def _inside(holder: int, inner: list[int], held: Contraction, ready: Sequence[float], graph: Graph) -> list[int]:
     """What happens in one holder up to its end; sets the gaps and the tail on the way."""
     lo, hi, gap, before = held.lo, held.hi, graph.gap, graph.before
+    events: list[int] = []
+    starts, started = sorted(inner, key=lo.__getitem__), 0
     latest, waited = lo[holder], holder
-    running: list[tuple[float, int]] = []  # by the moment from which on others wait for it
-    for i in sorted(children[holder], key=lo.__getitem__):
-        now = lo[i]
-        while running and running[0][0] <= now:
-            done = heappop(running)[1]
-            yield DONE, done
-            if hi[done] > latest or (hi[done] == latest and lo[done] >= lo[waited]):
-                latest, waited = hi[done], done
-        gap[i], before[i] = now - latest, waited
-        ready = hi[i] - EPSILON
-        heappush(running, (ready if ready > now else nextafter(now, inf), i))
-        yield OPEN if i in children else LEAF, i
-    for _, done in sorted(running):
-        yield DONE, done
+    for done in sorted(inner, key=ready.__getitem__):
+        until = ready[done]
+        while started < len(starts) and lo[starts[started]] < until:
+            i = starts[started]
+            gap[i], before[i] = lo[i] - latest, waited
+            events.append(i)
+            started += 1
+        events.append(~done)
         if hi[done] > latest or (hi[done] == latest and lo[done] >= lo[waited]):
             latest, waited = hi[done], done
     graph.tail[holder], graph.last[holder] = hi[holder] - latest, waited
-    yield CLOSE, holder
+    return events
 
 
 def replay(graph: Graph, gap: Sequence[float], tail: Sequence[float]) -> float:
     """E2E if the gaps and tails were these and everything still waited for what it waited for. Seconds."""
-    end = [0.0] * len(tail)
-    outer: list[float] = []
-    now = 0.0
-    for kind, i in zip(graph.steps, graph.whose, strict=True):
-        if kind == LEAF:
-            end[i] = now + gap[i] + tail[i]
-        elif kind == DONE:
-            if end[i] > now:  # noqa: PLR1730 - max() would double the time of a replay
-                now = end[i]
-        elif kind == OPEN:
-            outer.append(now)
-            now += gap[i]
-        else:
-            end[i] = now + tail[i]
-            now = outer.pop()
-    return end[0]
+    length, end = list(tail), [0.0] * len(tail)  # ends by the start of the holder
+    for holder, events in graph.inside:
+        now = 0.0
+        for i in events:
+            if i >= 0:
+                end[i] = now + gap[i] + length[i]
+            elif end[~i] > now:
+                now = end[~i]
+        length[holder] += now
+    return length[0]
 
 
 def slacks(graph: Graph, held: Contraction) -> list[float]:
     """How much longer each node could take without moving the task's end; infinite for spans that are no nodes."""
-    gap, tail = graph.gap, graph.tail
+    lo, hi, gap, tail = held.lo, held.hi, graph.gap, graph.tail
     latest = [inf] * len(tail)
-    latest[0] = held.hi[0]
-    outer: list[float] = []
-    bound = inf
-    for kind, i in zip(reversed(graph.steps), reversed(graph.whose), strict=True):
-        if kind == DONE:
-            latest[i] = bound
-        elif kind == LEAF:
-            start = latest[i] - tail[i] - gap[i]
-            if start < bound:  # noqa: PLR1730 - as above
-                bound = start
-        elif kind == CLOSE:
-            outer.append(bound)
-            bound = latest[i] - tail[i]
-        else:
-            bound = min(outer.pop(), bound - gap[i])
-    return [until - end if until > end else 0.0 for until, end in zip(latest, held.hi, strict=True)]
+    latest[0] = hi[0]
+    for holder, events in reversed(graph.inside):
+        bound = latest[holder] - tail[holder]
+        for i in reversed(events):
+            if i < 0:
+                latest[~i] = bound
+            else:
+                start = latest[i] - (hi[i] - lo[i]) - gap[i]
+                if start < bound:  # noqa: PLR1730 - min() would double the time
+                    bound = start
+    return [until - end if until > end else 0.0 for until, end in zip(latest, hi, strict=True)]

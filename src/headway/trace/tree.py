@@ -68,9 +68,11 @@ def grow(spans: Sequence[Span]) -> Tree:
     made_root = len(tops) != 1
     if made_root:
         unique = [_root(unique), *unique]
-        parent = [-1, *(p + 1 for p in parent)]
+        parent = [-1, *[p + 1 for p in parent]]
     elif parent.count(-1) > 1:  # waits for a person, which nothing holds
         parent = [tops[0] if p < 0 and i != tops[0] else p for i, p in enumerate(parent)]
+    if any(map(ge, parent, range(len(parent)))):
+        unique, parent = _parents_first(unique, parent)
     ordered, up, depth = _preorder(unique, parent)
     starts = [span.start for span in ordered]
     ends = _ends(ordered, starts, up, notes)
@@ -144,40 +146,50 @@ def _root(spans: list[Span]) -> Span:
     )
 
 
+def _parents_first(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int]]:
+    """The same where spans start before their parents: by depth, siblings as they stood."""
+    depth = [-1] * len(parent)
+    for i in range(len(parent)):
+        line: list[int] = []
+        at = i
+        while at >= 0 and depth[at] < 0:
+            line.append(at)
+            at = parent[at]
+        level = depth[at] if at >= 0 else -1
+        for k in reversed(line):
+            level += 1
+            depth[k] = level
+    order = sorted(range(len(parent)), key=depth.__getitem__)
+    place = dict(zip(order, range(len(order)), strict=True))
+    return [spans[i] for i in order], [place.get(parent[i], -1) for i in order]
+
+
 def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int], list[int]]:
-    child, sibling = [-1] * len(spans), [-1] * len(spans)  # the first of each; lists of children would cost far more
-    root = 0
-    for i in range(len(spans) - 1, -1, -1):
+    """Spans, parents and depths with all of a branch together; parents come first as it is, the root before all."""
+    count = len(spans)
+    size = [1] * count
+    for i in range(count - 1, 0, -1):
+        size[parent[i]] += size[i]
+    order, place, free, depth = [0] * count, [0] * count, [1] * count, [0] * count
+    for i in range(1, count):
         above = parent[i]
-        if above < 0:
-            root = i
-        else:
-            sibling[i] = child[above]
-            child[above] = i
-    ordered: list[Span] = []
-    up: list[int] = []
-    depth: list[int] = []
-    stack = [(root, 0, 0)]
-    while stack:
-        i, above, level = stack.pop()
-        while i >= 0:
-            here = len(ordered)
-            ordered.append(spans[i])
-            up.append(above)
-            depth.append(level)
-            if child[i] < 0:
-                i = sibling[i]
-                continue
-            if sibling[i] >= 0:
-                stack.append((sibling[i], above, level))
-            i, above, level = child[i], here, level + 1
-    return ordered, up, depth
+        here = free[above]
+        order[here] = i
+        place[i] = here
+        free[above] = here + size[i]
+        free[i] = here + 1
+        depth[i] = depth[above] + 1
+    up = [place[parent[i]] for i in order]
+    up[0] = 0
+    return [spans[i] for i in order], up, [depth[i] for i in order]
 
 
 def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str]) -> list[float]:
     """Epoch end of each span; an unfinished one ends with the last thing known of it."""
     recorded = [span.end for span in spans]
     ends = [start if end is None or end < start else end for start, end in zip(starts, recorded, strict=True)]
+    if ends == recorded:
+        return ends
     unfinished = recorded.count(None)
     if backwards := sum(map(ne, ends, recorded)) - unfinished:
         notes.append(f"{_count(backwards, 'span')} ended before the start and was given no length.")
@@ -209,8 +221,12 @@ def _cover(spans: list[Span], kinds: list[type[Work]], starts: list[float], ends
 
 def _to_axis(tree: Tree) -> None:
     axis, start, end = tree.axis, tree.start, tree.end
-    start[:] = map(axis, start)
-    end[:] = map(axis, end)
+    if tree.cuts:
+        start[:], end[:] = map(axis, start), map(axis, end)
+    else:
+        origin = tree.origin
+        start[:] = [when - origin for when in start]
+        end[:] = [when - origin for when in end]
     if tree.cuts:
         tree.notes.append(f"{tree.human:.3f} s of waiting for a person are left out of E2E.")
     if HumanWait in tree.kinds:
