@@ -24,10 +24,11 @@ from headway.trace.sources.flush import flushed, without_times
 from headway.trace.sources.genai import interpret, role_of
 from headway.trace.sources.identities import span_of, task_of
 from headway.trace.sources.instants import instant
-from headway.trace.sources.langchain import plain_messages, tool_result
+from headway.trace.sources.langchain import tool_result
 from headway.trace.sources.langfuse_rows import KINDS, Observation, Trace, is_row, row, rows
 from headway.trace.sources.langfuse_usage import cost_of, counted
-from headway.trace.sources.messages import Parts, decoded, messages
+from headway.trace.sources.messages import Parts, decoded
+from headway.trace.sources.recorded import request, response, title_of
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.wire.otel import RawSpan
@@ -96,7 +97,7 @@ class _Trace:
     def head(self, trace: Trace) -> None:
         """What the trace says of itself."""
         self.session = trace.session_id or self.session
-        self.title = _asked(trace.input) or self.title
+        self.title = title_of(trace.input) or self.title
 
     def add(self, row: Observation, start: float, parts: Parts) -> None:
         """One observation."""
@@ -107,7 +108,7 @@ class _Trace:
             self.spans.append(self._call(row, raw, said, parts))
         self.session = self.session or row.session_id
         if raw.parent is None and self.title is None:
-            self.title = _asked(row.input)
+            self.title = title_of(row.input)
 
     def _call(self, row: Observation, raw: RawSpan, said: Facts, parts: Parts) -> Span:
         if self.first is None or raw.start < self.first[0].start:
@@ -198,8 +199,8 @@ def _spoken(row: Observation, task: TaskId, start: float) -> tuple[RawSpan, Fact
         "model": row.model or row.provided_model_name,
         "provider": kept.get("ls_provider"),
         "session": row.session_id,
-        "request": _request(row.input),
-        "response": _response(row.output),
+        "request": request(row.input),
+        "response": response(row.output),
         "arguments": row.input,
         "result": row.output,
     }
@@ -226,24 +227,6 @@ def _operate(row: Observation, raw: RawSpan, said: Facts) -> None:
             said["operation"] = "chain"
 
 
-def _request(value: object) -> object:
-    """A recorded input in a shape that holds messages; nothing where it is of none."""
-    value = plain_messages(value)
-    if isinstance(value, dict):
-        held = cast("dict[str, object]", value)
-        value = held.get("new_message") or held.get("args") or held  # Google ADK's; LlamaIndex's
-    return value if messages(value, "user") else None
-
-
-def _response(value: object) -> object:
-    value = plain_messages(value)
-    if isinstance(value, list):
-        calls = cast("list[object]", value)
-        if all("toolName" in _fields(one) for one in calls):
-            return {"role": "assistant", "tool_calls": calls}  # Vercel's
-    return cast("object", value)
-
-
 def _counts_of(usage: Usage) -> Facts:
     counts: Facts = {
         "input": usage.input_tokens,
@@ -267,17 +250,6 @@ def _first_token(row: Observation, raw: RawSpan) -> float | None:
         length = raw.end - raw.start
         return after / 1000 if abs(row.latency / 1000 - length) < abs(row.latency - length) else after
     return after
-
-
-def _asked(value: object) -> str | None:
-    """The first words of the last thing that a user said in a recorded input."""
-    if isinstance(value, str) and value[:1] == '"':
-        try:
-            value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            return None
-    said = [message.text for message in messages(_request(value), "user") if message.role == "user"]
-    return first_words(said[-1]) if said else None
 
 
 def _fields(value: object) -> dict[str, object]:

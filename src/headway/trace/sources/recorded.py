@@ -1,0 +1,48 @@
+"""What was asked and answered, out of an input and an output as products record them beside a span."""
+
+from typing import cast
+
+import msgspec
+
+from headway.trace.sources.draft import first_words
+from headway.trace.sources.langchain import plain_messages
+from headway.trace.sources.messages import messages
+
+Fields = dict[str, object]
+
+
+def request(value: object) -> object | None:
+    """A recorded input in a shape that holds messages; ``None`` where it holds none."""
+    value = plain_messages(value)
+    if isinstance(value, dict):
+        held = cast("Fields", value)
+        value = held.get("new_message") or held.get("args") or held.get("prompts") or held  # Google ADK's, LlamaIndex's
+    return value if messages(value, "user") else None
+
+
+def response(value: object) -> object:
+    """A recorded output in a shape that holds messages."""
+    value = plain_messages(value)
+    if isinstance(value, list):
+        calls = cast("list[object]", value)
+        if all(isinstance(one, dict) and "toolName" in one for one in calls):
+            return {"role": "assistant", "tool_calls": calls}  # Vercel's
+    return cast("object", value)
+
+
+def title_of(value: object) -> str | None:
+    """The first words of the last thing that a user said in a recorded input."""
+    if isinstance(value, str) and value[:1] == '"':
+        try:
+            value = cast("object", msgspec.json.decode(value))
+        except msgspec.DecodeError:
+            return None
+    said = _said(value)
+    if not said and isinstance(value, dict):  # a function's only argument, whatever it is called
+        held = list(cast("Fields", value).values())
+        said = _said(held[0]) if len(held) == 1 else []
+    return first_words(said[-1]) if said else None
+
+
+def _said(value: object) -> list[str]:
+    return [message.text for message in messages(request(value), "user") if message.role == "user" and message.text]
