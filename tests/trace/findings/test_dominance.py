@@ -33,6 +33,7 @@ def test_tools_off_the_path_do_not_dominate() -> None:
 def test_gaps_taken_for_tools_are_less_sure() -> None:
     spans = [call("a", 0, 1), tool("t", 1, 8, inferred=True), call("b", 8, 10)]
     assert found(spans)["tools-dominate"].confidence == "likely"
+    assert found(spans)["tools-dominate"].title.startswith("What lies between the calls takes 70 %")
     assert "agent's own code" in found(spans, "messages")["tools-dominate"].check
 
 
@@ -48,7 +49,7 @@ def test_many_short_turns() -> None:
     finding = found(spans)["iterations-dominate"]
     assert finding.seconds == 9
     assert len(finding.spans) == 10
-    assert "10 turns, half of them under 1.00 s, make up 100 % of the 10.0 s" in finding.title
+    assert "10, half of them under 1.00 s, make up 100 % of the 10.0 s" in finding.title
     assert finding.tokens is None
 
 

@@ -22,7 +22,10 @@ def test_a_tool_that_failed_and_the_call_that_only_called_it_again() -> None:
     assert finding.tokens == 220
     assert finding.confidence == "likely"
     assert finding.spans == ("t", "b")
-    assert finding.title == "1 of 2 tool calls failed, and 1 model call only called them again: 4.00 s (50 % of E2E)."
+    assert (
+        finding.title
+        == "1 of 2 tool calls failed, after which 1 model call asked for the same again: 4.00 s (50 % of E2E)."
+    )
 
 
 def test_an_error_is_a_failure_too() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from headway.trace.findings.case import Case, total
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Confidence, Finding
 from headway.trace.findings.prefix import Shared, shared
-from headway.trace.phases import PREFILL
+from headway.trace.phases import MODEL, PREFILL
 from headway.trace.prices import LOCAL
 from headway.trace.reuse import rereads
 
@@ -113,8 +114,10 @@ def cache_unused(case: Case) -> Iterable[Finding]:
             else "The prompts are not in the record: that they go on from one another is taken from their lengths.",
             *_lost_by(case, [(i, earlier[i].earlier) for i in calls] if exact else []),
             *_written(case, calls),
+            *_pace(case, missed),
         ),
-        check="Send the same prompt twice within a minute: the second should report nearly all of it as cached.",
+        check="Send the same prompt twice within a minute: the second should report nearly all of it as cached. Some"
+        " sources write 0 where they do not know.",
         remedy="Turn caching on (Anthropic: cache_control; vLLM: prefix caching), send a task's calls to one replica,"
         " which Headway's router does, and give its cache room (lever: full prefix-cache hits).",
         spans=case.ids(calls),
@@ -178,6 +181,17 @@ def _lost_by(case: Case, pairs: Sequence[tuple[int, int]]) -> Iterable[str]:
 def _written(case: Case, calls: Sequence[int]) -> Iterable[str]:
     if written := total([case.call(i).usage.cache_write for i in calls]):
         yield f"They wrote {written:,} tokens to the cache, so it is on."
+
+
+def _pace(case: Case, missed: Sequence[Missed]) -> Iterable[str]:
+    """How quickly the engine must have read if it did compute them: too quickly to be true is not true."""
+    paces: list[float] = []
+    for one in missed:
+        before = sum(s.end - s.start for s in case.study.own[one.call] if s.phase in {PREFILL, MODEL})
+        if case.timed and before > 0:
+            paces.append((case.call(one.call).usage.input_tokens or 0) / before)
+    if paces:
+        yield f"If all was computed, the engine read {median(paces):,.0f} tokens a second or more (median)."
 
 
 def _saving(case: Case, missed: Iterable[Missed]) -> float | None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from headway.core.span import Retrieval, ToolUse
 from headway.trace.findings.case import Case
-from headway.trace.findings.figures import plural, ranked, seconds, share, times
+from headway.trace.findings.figures import ranked, seconds, share, times
 from headway.trace.findings.finding import Finding
 from headway.trace.phases import DECODE, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL
 
@@ -38,9 +38,10 @@ def tools_dominate(case: Case) -> Iterable[Finding]:
             name = case.span(i).name
             by_name[name] = by_name.get(name, 0.0) + took
     watched = all(case.watched(i) for i in there if case.study.tree.kinds[i] is ToolUse)
+    what = "Tools take" if watched else "What lies between the calls takes"
     yield Finding(
         name="tools-dominate",
-        title=f"Tools take {share(spent, case.e2e)} of the {seconds(case.e2e)}, the model {share(model, case.e2e)}:"
+        title=f"{what} {share(spent, case.e2e)} of the {seconds(case.e2e)}, the model {share(model, case.e2e)}:"
         " a faster model would change little.",
         seconds=spent,
         confidence="certain" if watched else "likely",
@@ -60,7 +61,8 @@ def tools_dominate(case: Case) -> Iterable[Finding]:
 
 def _unwatched(*, watched: bool) -> tuple[str, ...]:
     gap = (
-        "Not all were timed where they ran: gaps between an answer and the next request hold the agent's own code too."
+        "Not all tools were timed where they ran: between an answer and the next request lie the agent's own code and"
+        " people's approvals too."
     )
     return () if watched else (gap,)
 
@@ -78,7 +80,7 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
     model = sum(case.spent(turn.call, *MODEL_TIME) for turn in turns)
     yield Finding(
         name="iterations-dominate",
-        title=f"No call is slow, there are many: {len(turns):,} turns, half of them under {seconds(usual)}, make up"
+        title=f"It is the number of turns, not any one: {len(turns):,}, half of them under {seconds(usual)}, make up"
         f" {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
         seconds=sum(lengths[:-1]),
         cost=case.charged(turn.call for turn in turns[:-1]),
@@ -86,7 +88,7 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
         confidence="certain",
         evidence=(
             f"The slowest turn takes {seconds(slowest)}, {share(slowest, case.e2e)} of E2E.",
-            f"The {plural(len(turns), 'call')} of the loop take {seconds(model)}, {seconds(model / len(turns))} each.",
+            f"Their calls take {seconds(model)}, {seconds(model / len(turns))} each; the rest is tools and hops.",
             f"E2E = N x time per turn: {times(case.e2e / usual)} of the median turn make this task."
             if usual
             else "Half of the turns take no measurable time.",

@@ -10,14 +10,14 @@ from headway.trace.findings.figures import named, plural
 from headway.trace.findings.finding import Finding
 from headway.trace.findings.repeats import failed
 
-ALL_ROUND: Final = 0.5
+ALL_ROUND: Final = 0.25
 """Of a task's tool calls: a tool that makes up more, such as a shell, is called again for anything, not to retry."""
 FEW: Final = 3
-"""Tool calls; among so few, none is all-round."""
+"""Uses; up to so many, none is all-round."""
 
 
 def failed_tools(case: Case) -> Iterable[Finding]:
-    """Failed tools, with the model calls whose only purpose was to call them again."""
+    """Failed tools, with the model calls that asked for them again and for nothing else."""
     lost = [i for i, _ in case.tools() if failed(case, i)]
     if not lost:
         return
@@ -29,7 +29,7 @@ def failed_tools(case: Case) -> Iterable[Finding]:
     yield Finding(
         name="failed-tools",
         title=f"{len(lost):,} of {plural(uses, 'tool call')} failed"
-        + (f", and {plural(len(calls), 'model call')} only called them again" if calls else "")
+        + (f", after which {plural(len(calls), 'model call')} asked for the same again" if calls else "")
         + case.ending(spent),
         seconds=spent,
         cost=case.charged(calls) if calls else None,
@@ -38,9 +38,9 @@ def failed_tools(case: Case) -> Iterable[Finding]:
         evidence=(
             f"Failed: {named(case.span(i).name for i in lost)}"
             + (f"; errors: {', '.join(errors)}." if errors else "."),
-            f"Called again at once by {named(case.span(i).name for i in calls)}."
+            f"Asked for again at once, and nothing else, by {named(case.span(i).name for i in calls)}."
             if calls
-            else "No model call only called them again.",
+            else "No model call is known to have been made only to ask for them again.",
         ),
         check="Read what they were called with: wrong arguments are the model's, the rest is the tool's. Some tools"
         " call it a failure when nothing was found.",
