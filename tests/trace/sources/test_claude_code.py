@@ -103,7 +103,7 @@ def test_a_call_runs_from_what_was_asked_to_its_last_block_and_a_tool_from_its_r
     assert {span.session for span in piece.spans} == {SESSION}
     assert isinstance(first.work, ModelCall)
     assert isinstance(second.work, ModelCall)
-    asked, looking = part("user", "Say what is in the folder"), part("assistant", 'I look.\nBash {"command":"ls"}')
+    asked, looking = part("user", "Say what is in the folder"), part("assistant", 'I look.\nBash({"command":"ls"})')
     assert (first.work.prompt, first.work.answer) == ((asked,), looking)
     assert second.work.prompt == (asked, looking, part("tool", "a.txt"))
     assert isinstance(tool.work, ToolUse)
@@ -506,6 +506,10 @@ def test_a_sub_agents_file_without_ids_of_tools() -> None:
     )
     assert (shell.name, at(shell, piece)) == ("execute_tool bash", (1.3, 1.4))
     assert len(calls(piece)) == 2
+
+
+def test_a_type_that_is_no_word_is_not_claimed() -> None:
+    assert not ClaudeCode().claims(document(lines([{**ONE_TURN[0], "type": ["user"]}])).sample())
 
 
 FIXTURES = [lines(ONE_TURN), lines([*parent(), *agent()])]

@@ -5,11 +5,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from headway.core.money import MicroUsd
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, ToolCallRef
 from headway.core.usage import Usage
 from headway.trace.sources.claude_rows import NEVER, Block, Message, Row, Tokens
+from headway.trace.sources.completions import micro_usd
 from headway.trace.sources.digests import part
 from headway.trace.sources.draft import Entry
 
@@ -56,7 +56,7 @@ class Answer(Struct):
 
     def use(self, name: str, call_id: str | None, arguments: bytes) -> None:
         """A block that asks for a tool."""
-        self.said.append(f"{name} {arguments.decode()}")
+        self.said.append(f"{name}({arguments.decode()})")
         self.tools.append(ToolCallRef(call_id or "", name))
 
     @property
@@ -87,7 +87,7 @@ class Answer(Struct):
             finish_reason=self.finish_reason,
             attempts=self.attempts,
             tool_calls=tuple(self.tools),
-            cost=None if self.cost is None else MicroUsd(int(self.cost * 1e6 + 0.5)),
+            cost=micro_usd(self.cost),
             prompt=self.prompt,
             answer=answer,
         )

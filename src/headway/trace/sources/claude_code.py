@@ -59,7 +59,7 @@ def _is_row(found: dict[str, object]) -> bool:
     if not isinstance(message, dict) or _OF_IFLOW.match(str(found.get("sessionId"))):
         return False
     said = cast("dict[str, object]", message)
-    if kind in _ROLES:
+    if isinstance(kind, str) and kind in _ROLES:
         return "content" in said and ("timestamp" in found or "session_id" in found)
     return kind is None and said.get("role") == "assistant" and "usage" in said and "sessionId" in found
 

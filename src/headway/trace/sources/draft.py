@@ -36,6 +36,8 @@ class Draft:
         self.root = root
         self.agent = agent
         self.start = start
+        self.until = start
+        """When it was over at the earliest, whatever its spans say."""
         self.title: str | None = None
         self.error: str | None = None
         self.entries: list[Entry] = []
@@ -45,7 +47,8 @@ class Draft:
     @property
     def end(self) -> float:
         """The last that is known of it."""
-        return max((entry.start if entry.end is None else entry.end for entry in self.entries), default=self.start)
+        ends = (entry.start if entry.end is None else entry.end for entry in self.entries)
+        return max(self.until, max(ends, default=self.until))
 
     def call(self, span: SpanId, start: float, end: float | None, work: ModelCall, error: str | None = None) -> Entry:
         """A request to a model."""
