@@ -45,6 +45,7 @@ Fact = Literal[
     "events",  # messages as events, as JSON
     "method",
     "url",
+    "status",  # of HTTP
     "duration",  # seconds; on a record written after the work that it is about
     "asked",  # what the user typed
 ]
@@ -251,6 +252,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "response": ("gcp.vertex.agent.llm_response", "response_data", "mlflow.spanOutputs"),
     "method": ("http.request.method", "http.method"),
     "url": ("url.full", "http.url"),
+    "status": ("http.response.status_code", "http.status_code"),
     "events": ("events",),
     "duration": ("duration",),
     "entity": ("traceloop.entity.name", "traceloop.workflow.name", "operation.name"),
@@ -329,6 +331,12 @@ PROVIDERS: Final[dict[str, str]] = {
     "vertex_ai": "gcp.vertex_ai",
 }
 """Names of providers that OTel has renamed."""
+
+OLD_CALLS: Final = "gen_ai.system"
+"""What a call carries beside its model that says nothing of its operation: conventions before OTel 1.27."""
+
+STREAM_ENDS: Final = "logfire."
+"""How the scopes begin whose records with a duration are ends of streams."""
 
 EXCLUSIVE_NAMES: Final = "claude_code."
 """How the names of spans begin whose bare ``input_tokens`` leave out what the cache gave and took."""

@@ -50,7 +50,7 @@ def exchange(raw: RawSpan, said: Facts) -> Exchange:
         return _SILENT
     if prompt is not None and "system" in said:
         prompt = [*(message for message in messages(said["system"], "system")), *prompt]
-    return Exchange(prompt, answer)
+    return Exchange(prompt or None, answer or None)
 
 
 def asked(exchanged: Exchange) -> str | None:

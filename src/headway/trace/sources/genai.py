@@ -25,7 +25,7 @@ from headway.trace.sources.attributes import (
     host,
 )
 from headway.trace.sources.digests import arguments_digest, part
-from headway.trace.sources.exchange import asked_model, digested, exchange
+from headway.trace.sources.exchange import Exchange, asked_model, digested, exchange
 from headway.trace.sources.messages import Parts, decoded, plain
 from headway.trace.sources.scalars import count, number, text, truth
 from headway.wire.otel import RawSpan
@@ -45,12 +45,12 @@ def canonical(raw: RawSpan, parts: Parts) -> Span:
     return interpret(raw, facts(raw.attributes), parts)
 
 
-def interpret(raw: RawSpan, said: Facts, parts: Parts) -> Span:
-    """As `canonical`, for a caller that has the span's facts already."""
+def interpret(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange | None = None) -> Span:
+    """As `canonical`, for a caller that has the span's facts already, and perhaps the messages of its call."""
     role = role_of(raw, said)
     match role:
         case "call":
-            work: Work = _call(raw, said, parts)
+            work: Work = _call(raw, said, parts, exchange(raw, said) if exchanged is None else exchanged)
             name = f"{_call_word(said)} {work.model}"
         case "tool":
             work = _tool(raw, said)
@@ -98,7 +98,7 @@ def role_of(raw: RawSpan, said: Facts) -> Role:
         return "call"
     if "model" in said and ("input" in said or "output" in said or "provider" in said):
         return "call"
-    return "step"
+    return "call" if "request" in said and asked_model(said) else "step"
 
 
 def _call_word(said: Facts) -> str:
@@ -106,8 +106,8 @@ def _call_word(said: Facts) -> str:
     return word if isinstance(word, str) and word in {"generate_content", "text_completion"} else "chat"
 
 
-def _call(raw: RawSpan, said: Facts, parts: Parts) -> ModelCall:
-    prompt, answer = digested(exchange(raw, said), parts)
+def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> ModelCall:
+    prompt, answer = digested(exchanged, parts)
     queued = number(said.get("queue"))
     sent = None if queued is None or not 0 <= queued <= _length(raw) else raw.start + queued
     attempt = count(said.get("attempt"))
@@ -237,4 +237,4 @@ def _error(raw: RawSpan, said: Facts) -> ErrorType | None:
     named = text(said.get("error"))
     if named is None:
         named = next((found for event in raw.events if (found := text(facts(event.attributes).get("error")))), None)
-    return ErrorType(named or "error")
+    return ErrorType(named or str(count(said.get("status")) or "error"))

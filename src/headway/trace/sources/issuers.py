@@ -1,0 +1,94 @@
+"""Whose answer asked for each tool, where spans say it only by their order."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import structs
+
+from headway.core.span import ModelCall, Span, Step, ToolCallRef, ToolUse
+from headway.core.task import SpanId
+
+_EPSILON: Final = 0.001
+"""Seconds by which a tool may seem to start before the answer that asked for it has ended: times are rounded."""
+_HIGHEST: Final = 64
+"""Levels that are climbed: no framework wraps deeper, and parents may form a circle."""
+_BY_ORDER: Final = "Which call asked for a tool was taken from their order where the answers were not kept."
+
+
+def find_issuers(spans: list[Span]) -> Sequence[str]:
+    """Note at each tool the call that asked for it, and at calls whose answers were not kept what they asked for.
+
+    A tool call's id tells it. Without one it is the last call to end before the tool started under the same agent, or
+    the call that holds the tool. Returns what is to be said of that.
+    """
+    tools = [i for i, span in enumerate(spans) if isinstance(span.work, ToolUse) and span.work.issued_by is None]
+    calls = [i for i, span in enumerate(spans) if isinstance(span.work, ModelCall)]
+    if not tools or not calls:
+        return ()
+    issuers = _Issuers(spans, calls)
+    asked: dict[SpanId, list[ToolCallRef]] = {}
+    by_order = False
+    for i in tools:
+        span = spans[i]
+        work = span.work
+        if not isinstance(work, ToolUse):
+            continue
+        issuer = issuers.by_call.get(work.call_id) if work.call_id else None
+        if issuer is None:
+            issuer = issuers.before(span)
+            by_order = by_order or issuer is not None
+            if issuer is not None and work.call_id:
+                asked.setdefault(issuer, []).append(ToolCallRef(work.call_id, work.name))
+        if issuer is not None:
+            spans[i] = structs.replace(span, work=structs.replace(work, issued_by=issuer))
+    for i in calls:
+        span = spans[i]
+        if span.id in asked and isinstance(span.work, ModelCall) and not span.work.tool_calls:
+            spans[i] = structs.replace(span, work=structs.replace(span.work, tool_calls=tuple(asked[span.id])))
+    return (_BY_ORDER,) if by_order else ()
+
+
+class _Issuers:
+    """The calls of a trace, by what they asked for and by when they ended under each span."""
+
+    def __init__(self, spans: list[Span], calls: list[int]) -> None:
+        self._spans: dict[SpanId | None, Span] = {span.id: span for span in spans}
+        self.by_call = {
+            ref.id: spans[i].id
+            for i in calls
+            if isinstance(work := spans[i].work, ModelCall)
+            for ref in work.tool_calls
+        }
+        wrappers = {above for i in calls for above in self._above(spans[i]) if self._is_call(above)}
+        self._ended: dict[SpanId | None, list[tuple[float, SpanId]]] = {}
+        for end, i in sorted(
+            (end, i) for i in calls if spans[i].id not in wrappers and (end := spans[i].end) is not None
+        ):
+            for above in self._above(spans[i]):
+                self._ended.setdefault(above, []).append((end, spans[i].id))
+
+    def before(self, tool: Span) -> SpanId | None:
+        """The last call under the tool's agent to end before it, or the innermost that holds it."""
+        for above in self._above(tool):
+            ended = self._ended.get(above, ())
+            k = bisect_right(ended, tool.start + _EPSILON, key=lambda one: one[0])
+            if k:
+                return ended[k - 1][1]
+            if self._is_call(above):
+                return above
+        return None
+
+    def _is_call(self, span: SpanId | None) -> bool:
+        return span in self._spans and isinstance(self._spans[span].work, ModelCall)
+
+    def _above(self, span: Span) -> Iterator[SpanId | None]:
+        """Ids of the spans above one, up to the agent that it works for, the tool that it is part of, or the trace."""
+        for _ in range(_HIGHEST):
+            yield span.parent
+            above = self._spans.get(span.parent)
+            if above is None:
+                return
+            if isinstance(above.work, ToolUse) or (isinstance(above.work, Step) and above.work.agent is not None):
+                return
+            span = above

@@ -1,0 +1,57 @@
+"""OpenTelemetry traces as OTLP JSON: documents, and lines as the collector's file exporter writes them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, cast
+
+from headway.core.errors import BadInputError
+from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.skips import Skips
+from headway.trace.sources.source import Piece
+from headway.trace.sources.traces import Traces
+from headway.wire.otlp import from_json
+
+_NAME: Final = "otlp"
+
+
+class Otlp:
+    """Importer of OTLP as it is sent and as the collector and SDKs write it to files."""
+
+    name = _NAME
+    title = "OpenTelemetry (OTLP)"
+    scattered = False
+
+    def claims(self, sample: Sample) -> bool:
+        """By the nesting of its groups: resource, scope, span."""
+        return any(holds_groups(found, ("resourceSpans",)) for found in sample.objects())
+
+    def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
+        """One task for each trace."""
+        traces = Traces(_NAME)
+        for document in documents:
+            for record in document.records(skips):
+                take_json(record.data, record.where, traces, skips)
+        yield from traces.pieces()
+
+
+def holds_groups(found: dict[str, object], names: tuple[str, ...]) -> bool:
+    """Whether a JSON object holds OTLP's groups of spans under one of the names."""
+    for name in names:
+        groups = found.get(name)
+        if isinstance(groups, list):
+            for group in cast("list[object]", groups):
+                if isinstance(group, dict) and group.keys() & {"scopeSpans", "instrumentationLibrarySpans"}:
+                    return True
+    return False
+
+
+def take_json(data: bytes, where: str, traces: Traces, skips: Skips) -> None:
+    """The spans of one JSON message."""
+    try:
+        batch = from_json(data)
+    except BadInputError as error:
+        skips.add(f"a record that is no OTLP message: {error.what}", where)
+        return
+    for rejected in batch.rejected:
+        for _ in range(rejected.count):
+            skips.add(rejected.reason, where)
+    traces.add(batch.spans, where)

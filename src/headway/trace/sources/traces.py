@@ -1,0 +1,70 @@
+"""Raw spans gathered into the traces that they belong to, however far apart they were recorded."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from headway.core.task import TaskId
+from headway.trace.sources.digests import span_id, task_id
+from headway.trace.sources.flush import flushed, without_times
+from headway.trace.sources.identities import span_of, task_of
+from headway.trace.sources.reading import Reader, Reading
+from headway.trace.sources.source import Piece, Timing
+from headway.trace.sources.whole import whole
+from headway.wire.otel import RawSpan
+
+_SPAN_DIGITS: Final = 16
+"""Of a span id of W3C trace context."""
+
+
+class Traces:
+    """The traces of one import. Spans wait encoded, which takes a quarter of their memory.
+
+    Args:
+        source: name of the format, for ids that have to be made.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._reader = Reader()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(list[Reading])
+        self._tasks: dict[str, TaskId] = {}
+        self._waiting: dict[TaskId, list[bytes]] = {}
+
+    def add(self, spans: Iterable[RawSpan], where: str) -> None:
+        """Spans that were recorded together."""
+        found: dict[TaskId, list[Reading]] = {}
+        for number, raw in enumerate(spans):
+            task = self._name(raw, where, number)
+            found.setdefault(task, []).append(self._reader.read(raw))
+        for task, readings in found.items():
+            self._waiting.setdefault(task, []).append(self._encoder.encode(readings))
+
+    def pieces(self) -> Iterator[Piece]:
+        """Every trace, in the order in which they were first met."""
+        while self._waiting:
+            task = next(iter(self._waiting))
+            readings = [one for batch in self._waiting.pop(task) for one in self._decoder.decode(batch)]
+            trace = whole(readings)
+            spans, remarks = trace.spans, trace.remarks
+            timing: Timing = "spans"
+            if flushed(spans):
+                spans, remark = without_times(spans)
+                timing, remarks = "none", (remark, *remarks)
+            yield Piece(task=task, spans=spans, timing=timing, title=trace.title, remarks=remarks)
+
+    def _name(self, raw: RawSpan, where: str, number: int) -> TaskId:
+        """Give the span its canonical ids; what has no trace is one by itself."""
+        task = self._tasks.get(raw.trace)
+        if task is None:
+            task = task_of(self._source, raw.trace) if raw.trace else task_id(self._source, where, str(number))
+            if raw.trace:
+                self._tasks[raw.trace] = task
+        raw.trace = task
+        if len(raw.id) != _SPAN_DIGITS:
+            raw.id = span_of(self._source, task, raw.id) if raw.id else span_id(self._source, where, str(number))
+        if raw.parent is not None and len(raw.parent) != _SPAN_DIGITS:
+            raw.parent = span_of(self._source, task, raw.parent)
+        return task
