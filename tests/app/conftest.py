@@ -151,22 +151,26 @@ def anatomy() -> Anatomy:
 def levers() -> tuple[Lever, ...]:
     return (
         Lever(
+            key="made",
             name="one iteration fewer",
             seconds=10.42,
             share=0.2728,
             tokens=2711,
             cost=None,
             assumes="the agent answers from what it has after the second call",
+            tradeoff="None.",
             rule="E2E grows with N: each iteration pays hop, prefill and decode again",
             how="give the result's format up front, or merge the two searches into one tool",
         ),
         Lever(
+            key="made",
             name="the whole prefix from the cache",
             seconds=4.1,
             share=0.1073,
             tokens=None,
             cost=MicroUsd(412),
             assumes="all but the new messages are cached",
+            tradeoff="None.",
             rule="prefill is linear in the tokens that are not cached",
             how="keep the beginning of the prompt constant",
         ),

@@ -57,12 +57,14 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
     }
     assert document["spans"][1]["identity"] == {"evidence": "tool_result", "confidence": 1.0, "opens_task": False}
     assert document["levers"][1] == {
+        "key": "made",
         "name": "the whole prefix from the cache",
         "saves_s": 4.1,
         "share": 0.1073,
         "tokens": None,
         "cost_usd_micro": 412,
         "assumes": "all but the new messages are cached",
+        "tradeoff": "None.",
         "rule": "prefill is linear in the tokens that are not cached",
         "how": "keep the beginning of the prompt constant",
     }

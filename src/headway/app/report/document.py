@@ -81,12 +81,14 @@ class Term(Struct, frozen=True, kw_only=True):
 class Saving(Struct, frozen=True, kw_only=True):
     """A lever: what one change would save on this task."""
 
+    key: str
     name: str
     saves_s: float
     share: float
     tokens: int | None
     cost_usd_micro: int | None
     assumes: str
+    tradeoff: str
     rule: str
     how: str
 
@@ -226,12 +228,14 @@ def _assigned(work: Work) -> Assigned | None:
 
 def _saving(lever: Lever) -> Saving:
     return Saving(
+        key=lever.key,
         name=lever.name,
         saves_s=lever.seconds,
         share=lever.share,
         tokens=lever.tokens,
         cost_usd_micro=lever.cost,
         assumes=lever.assumes,
+        tradeoff=lever.tradeoff,
         rule=lever.rule,
         how=lever.how,
     )

@@ -24,7 +24,7 @@ from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import everything
 from headway.app.report.waterfall import Waterfall
-from headway.app.report.worth import worth_showing
+from headway.app.report.worth import beside_seconds, worth_showing
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
 
@@ -205,11 +205,11 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
         yield Text("None of the known changes would shorten this task noticeably.")
     for rank, lever in enumerate(shown.levers, 1):
         saved = f"{lever.seconds:,.{decimals}f} s"
-        tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
-        cost = "cost unknown" if lever.cost is None else money(lever.cost)
-        rest = f" ({per_cent(lever.share)}), {tokens}, {cost}"
+        rest = f" ({per_cent(lever.share)}), {beside_seconds(lever)}"
         head = Text.assemble((lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
-        body = _definitions((("how", lever.how), ("assumes", lever.assumes), ("rule", lever.rule)))
+        body = _definitions(
+            (("how", lever.how), ("assumes", lever.assumes), ("trade-off", lever.tradeoff), ("rule", lever.rule))
+        )
         grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
         grid.add_row(str(rank), Group(head, body))
         yield grid

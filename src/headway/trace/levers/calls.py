@@ -8,7 +8,7 @@ from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
 from headway.trace.contract import EPSILON
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Lever, Saved, predicted, spared
+from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
 from headway.trace.levers.turns import drop_turn, droppable
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
@@ -34,13 +34,17 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
         yield predicted(
             case,
             change,
-            name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
-            saved=spared(case, [turn.call for turn in dropped]),
-            assumes="Iterations of median length are not needed, nor what their tools found; the last one, the answer,"
-            " stays, and its cache hits with it.",
-            rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
-            how="Put into the first prompt what the loop goes to look for, ask for several tools in one response, and"
-            " limit the number of steps.",
+            spared(case, [turn.call for turn in dropped]),
+            Advice(
+                key="one-iteration-fewer" if number == 1 else "half-the-iterations",
+                name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
+                assumes="Iterations of median length are not needed, nor what their tools found; the last one, the"
+                " answer, stays, and its cache hits with it.",
+                tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
+                rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
+                how="Put into the first prompt what the loop goes to look for, ask for several tools in one response,"
+                " and limit the number of steps.",
+            ),
         )
 
 
@@ -72,12 +76,17 @@ def one_call(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="answer in one call",
-        saved=_less(spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
-        assumes="What is in the last call's prompt can be had without the calls before it. None of them called a tool;"
-        " but results that an agent writes into its prompt as plain text do not show. " + _READ_COLD[warm is not None],
-        rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
-        how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
+        _less(spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
+        Advice(
+            key="one-call",
+            name="answer in one call",
+            assumes="What is in the last call's prompt can be had without the calls before it. None of them called a"
+            " tool; but results that an agent writes into its prompt as plain text do not show. "
+            + _READ_COLD[warm is not None],
+            tradeoff="Hard questions are answered without a plan: measure the quality of both paths.",
+            rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
+            how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
+        ),
     )
 
 

@@ -13,6 +13,8 @@ from headway.trace.prices import charge
 class Lever(Struct, frozen=True, kw_only=True):
     """A change and its predicted saving on one task."""
 
+    key: str
+    """Stable over tasks, e.g. ``half-the-iterations``; ``name`` may carry a number."""
     name: str
     """Short imperative, e.g. "one iteration fewer"."""
     seconds: float
@@ -23,6 +25,8 @@ class Lever(Struct, frozen=True, kw_only=True):
     """Tokens neither read nor written any more (for a cache: read from it, not computed); unknown stays unknown."""
     cost: MicroUsd | None
     assumes: str
+    tradeoff: str
+    """What it may cost in quality, money or work."""
     rule: str
     """The rule of thumb behind it."""
     how: str
@@ -36,19 +40,32 @@ class Saved(Struct, frozen=True):
     cost: MicroUsd | None = MicroUsd(0)
 
 
-def predicted(case: Case, change: Change, *, name: str, saved: Saved, assumes: str, rule: str, how: str) -> Lever:
+class Advice(Struct, frozen=True, kw_only=True):
+    """What a lever says in words."""
+
+    key: str
+    name: str
+    assumes: str
+    tradeoff: str
+    rule: str
+    how: str
+
+
+def predicted(case: Case, change: Change, saved: Saved, advice: Advice) -> Lever:
     """The lever whose saving is what the replay of ``case`` with ``change`` is shorter by."""
     seconds = change.saving()
     share = seconds / case.study.e2e if case.study.e2e else 0.0
     return Lever(
-        name=name,
+        key=advice.key,
+        name=advice.name,
         seconds=seconds,
         share=share,
         tokens=saved.tokens,
         cost=saved.cost,
-        assumes=assumes,
-        rule=rule,
-        how=how,
+        assumes=advice.assumes,
+        tradeoff=advice.tradeoff,
+        rule=advice.rule,
+        how=advice.how,
     )
 
 

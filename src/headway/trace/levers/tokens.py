@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Lever, Saved, micro, predicted, total
+from headway.trace.levers.lever import Advice, Lever, Saved, micro, predicted, total
 from headway.trace.phases import DECODE, PREFILL
 from headway.trace.reuse import rereads
 
@@ -26,13 +26,17 @@ def cached_prefixes(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="full prefix-cache hits",
-        saved=Saved(sum(tokens.computed - tokens.fresh for tokens in found.values()), micro(saved)),
-        assumes="Each prompt begins with the previous prompt and answer, word for word, and the replica still holds"
-        " them." + unknown,
-        rule="Prefill time is proportional to the prompt tokens that are not in the cache.",
-        how="Keep the prompt's beginning constant (no time stamps, tools in one order), append only, send a task's"
-        " calls to one replica, and give its cache room.",
+        Saved(sum(tokens.computed - tokens.fresh for tokens in found.values()), micro(saved)),
+        Advice(
+            key="prefix-cache",
+            name="full prefix-cache hits",
+            assumes="Each prompt begins with the previous prompt and answer, word for word, and the replica still holds"
+            " them." + unknown,
+            tradeoff="Cache memory that other tasks then lack; a provider may charge for writing to its cache.",
+            rule="Prefill time is proportional to the prompt tokens that are not in the cache.",
+            how="Keep the prompt's beginning constant (no time stamps, tools in one order), append only, send a task's"
+            " calls to one replica, and give its cache room.",
+        ),
     )
 
 
@@ -50,10 +54,14 @@ def shorter_output(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="half the output",
-        saved=Saved(total(written), micro(charged)),
-        assumes="Answers half as long do the job; time per output token stays.",
-        rule="Decode = TPOT x (output tokens - 1): it is proportional to what is written.",
-        how="Ask for brief answers, use a schema, lower max_tokens or the reasoning effort, and have edits written"
-        " instead of whole texts.",
+        Saved(total(written), micro(charged)),
+        Advice(
+            key="half-the-output",
+            name="half the output",
+            assumes="Answers half as long do the job; time per output token stays.",
+            tradeoff="Less reasoning or detail: measure the quality.",
+            rule="Decode = TPOT x (output tokens - 1): it is proportional to what is written.",
+            how="Ask for brief answers, use a schema, lower max_tokens or the reasoning effort, and have edits written"
+            " instead of whole texts.",
+        ),
     )

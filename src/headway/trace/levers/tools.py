@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from headway.core.span import ToolUse
 from headway.trace.change import Change, below
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Lever, Saved, predicted
+from headway.trace.levers.lever import Advice, Lever, Saved, predicted
 from headway.trace.phases import RETRIEVAL, TOOL
 
 
@@ -20,11 +20,15 @@ def parallel_tools(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="tools in parallel",
-        saved=Saved(),
-        assumes="Tools that one response asked for do not depend on each other." + (guess if guessed else ""),
-        rule="The tools of one response take the longest of their times, not the sum.",
-        how="Start every tool call of a response at once, and send the results back together.",
+        Saved(),
+        Advice(
+            key="parallel-tools",
+            name="tools in parallel",
+            assumes="Tools that one response asked for do not depend on each other." + (guess if guessed else ""),
+            tradeoff="A burst on whatever the tools call; tools that write must be kept in order.",
+            rule="The tools of one response take the longest of their times, not the sum.",
+            how="Start every tool call of a response at once, and send the results back together.",
+        ),
     )
 
 
@@ -67,9 +71,13 @@ def faster_tools(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="tools twice as fast",
-        saved=Saved(),
-        assumes="Tools and retrievals take half as long; where a tool's time is a gap, the agent's code in it too.",
-        rule="A tool on the critical path counts in full; one with slack counts nothing.",
-        how="Cache results of tools, keep their processes warm, and give the slow ones more machine.",
+        Saved(),
+        Advice(
+            key="faster-tools",
+            name="tools twice as fast",
+            assumes="Tools and retrievals take half as long; where a tool's time is a gap, the agent's code in it too.",
+            tradeoff="Cached results grow old; more machine costs money.",
+            rule="A tool on the critical path counts in full; one with slack counts nothing.",
+            how="Cache results of tools, keep their processes warm, and give the slow ones more machine.",
+        ),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Lever, Saved, predicted, spared
+from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
 from headway.trace.phases import HOP, QUEUE
 
 
@@ -15,12 +15,16 @@ def no_hop(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="no hop",
-        saved=Saved(),
-        assumes="The upper bound: the agent's own code and the network take no time.",
-        rule="Each iteration pays its hops once: N x hop.",
-        how="Run the agent beside the gateway, keep connections open, and do the agent's own work while the model"
-        " writes.",
+        Saved(),
+        Advice(
+            key="no-hop",
+            name="no hop",
+            assumes="The upper bound: the agent's own code and the network take no time.",
+            tradeoff="Work on the agent's own code and where it runs.",
+            rule="Each iteration pays its hops once: N x hop.",
+            how="Run the agent beside the gateway, keep connections open, and do the agent's own work while the model"
+            " writes.",
+        ),
     )
 
 
@@ -31,11 +35,15 @@ def no_queue(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="no queue",
-        saved=Saved(),
-        assumes="A slot is always free for this task.",
-        rule="Waiting grows with utilisation as u / (1 - u), and each iteration pays it again.",
-        how="Add a replica or slots, let interactive tasks go first, or admit fewer tasks at a time.",
+        Saved(),
+        Advice(
+            key="no-queue",
+            name="no queue",
+            assumes="A slot is always free for this task.",
+            tradeoff="Slots that stand idle between peaks, or other tasks that wait instead.",
+            rule="Waiting grows with utilisation as u / (1 - u), and each iteration pays it again.",
+            how="Add a replica or slots, let interactive tasks go first, or admit fewer tasks at a time.",
+        ),
     )
 
 
@@ -49,9 +57,13 @@ def no_failures(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        name="no failed calls",
-        saved=spared(case, failed),
-        assumes="What the failed calls were for was done by later ones; the pause after a failure stays.",
-        rule="A failed call costs its whole time and is then made again.",
-        how="Find out what failed them (the spans' error types), and let the gateway take another replica sooner.",
+        spared(case, failed),
+        Advice(
+            key="no-failures",
+            name="no failed calls",
+            assumes="What the failed calls were for was done by later ones; the pause after a failure stays.",
+            tradeoff="None, but what fails them must be found first.",
+            rule="A failed call costs its whole time and is then made again.",
+            how="Find out what failed them (the spans' error types), and let the gateway take another replica sooner.",
+        ),
     )
