@@ -1,0 +1,202 @@
+"""A set of tasks, studied as they come: rows of all, levers and findings of a sample, so that memory is bounded."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct, structs
+
+from headway.core.money import MicroUsd
+from headway.core.span import Span
+from headway.core.task import TaskId
+from headway.trace.facts import TaskFacts, facts_of
+from headway.trace.findings import Finding, findings, set_findings
+from headway.trace.levers import Lever, rank
+from headway.trace.prices import PriceOf, price_for
+from headway.trace.sets import SetAnatomy, anatomy_of
+from headway.trace.sources.digests import digest
+from headway.trace.sources.verdict import Aspect, Quality, Subject, Verdict
+from headway.trace.stats import Quantile, quantiles
+
+SAMPLE: Final = 1000
+"""Tasks of which levers and findings are worked out; more tasks than these are sampled evenly, by their ids."""
+SLOWEST: Final = 5
+_AT: Final = (0.5, 0.95)
+
+
+class LeverRow(Struct, frozen=True, kw_only=True):
+    """One lever over the sampled tasks that are timed."""
+
+    lever: Lever
+    """As it is on the task where it saves most."""
+    tasks: int
+    """In which it saves anything."""
+    of: int
+    before: tuple[Quantile, ...]
+    """E2E at p50 and p95 as recorded."""
+    after: tuple[Quantile, ...]
+    """The same of the replays: not p50 of the savings, since the tasks change places."""
+    tokens: float | None
+    """Mean per task; unknown when it is for any task in which it saves."""
+    cost: float | None
+    """Micro-USD, mean per task."""
+
+
+class FindingRow(Struct, frozen=True, kw_only=True):
+    """One kind of finding over the sampled tasks."""
+
+    name: str
+    tasks: int
+    """In which it was found."""
+    of: int
+    seconds: float
+    """Sum over the tasks of which it is known."""
+    share: float
+    """Of the E2E of all sampled tasks together."""
+    cost: MicroUsd
+    """Sum over the tasks of which it is known."""
+    worst: Finding
+    """The dearest one."""
+    worst_task: TaskId
+
+
+class SetReport(Struct, frozen=True, kw_only=True):
+    """All that is to be said of a set."""
+
+    anatomy: SetAnatomy
+    levers: tuple[LeverRow, ...]
+    """The largest saving at p95 first."""
+    findings: tuple[Finding, ...]
+    """What only many tasks together show."""
+    recurring: tuple[FindingRow, ...]
+    """What single tasks show, the dearest over the set first."""
+    sampled: int
+    slowest: tuple[TaskFacts, ...]
+    aspects: tuple[Aspect, ...]
+    """What the verdicts say of all tasks together; the worst quality of any counts for times."""
+    remarks: tuple[tuple[str, int], ...]
+    """Sentences of the importers, and of how many tasks each is true."""
+
+
+class _Examined(Struct, frozen=True):
+    facts: TaskFacts
+    levers: tuple[Lever, ...]
+    findings: tuple[Finding, ...]
+
+
+class SetStudy:
+    """Tasks go in, a report comes out.
+
+    Args:
+        prices: what tokens cost, where no cost was recorded.
+    """
+
+    def __init__(self, prices: PriceOf = price_for) -> None:
+        self._prices = prices
+        self._rows: list[TaskFacts] = []
+        self._sample: dict[TaskId, _Examined] = {}
+        self._stride = 1
+        self._aspects: dict[Subject, list[Aspect]] = {}
+        self._remarks: dict[str, int] = {}
+
+    @property
+    def rows(self) -> Sequence[TaskFacts]:
+        """All tasks so far."""
+        return self._rows
+
+    def add(self, spans: Sequence[Span], verdict: Verdict, title: str | None = None) -> None:
+        """One more task; its spans are not kept."""
+        facts = facts_of(spans, verdict, title=title, prices=self._prices)
+        self._rows.append(facts)
+        for aspect in verdict.aspects:
+            self._aspects[aspect.subject] = [_both(*self._aspects.get(aspect.subject, ()), aspect)]
+        for remark in verdict.remarks:
+            self._remarks[remark] = self._remarks.get(remark, 0) + 1
+        if self._chosen(facts.task):
+            levers = rank(spans, prices=self._prices) if verdict.timed else ()
+            self._sample[facts.task] = _Examined(facts, levers, findings(spans, verdict, prices=self._prices))
+            while len(self._sample) > SAMPLE:
+                self._stride *= 2
+                self._sample = {task: one for task, one in self._sample.items() if self._chosen(task)}
+
+    def _chosen(self, task: TaskId) -> bool:
+        return self._stride == 1 or int(digest(task), 16) % self._stride == 0
+
+    def report(self) -> SetReport:
+        """What is to be said of all tasks so far."""
+        sample = list(self._sample.values())
+        timed = [row for row in self._rows if row.e2e is not None]
+        return SetReport(
+            anatomy=anatomy_of(self._rows),
+            levers=_levers([one for one in sample if one.facts.e2e is not None]),
+            findings=set_findings(self._rows),
+            recurring=_recurring(sample),
+            sampled=len(sample),
+            slowest=tuple(sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]),
+            aspects=tuple(found[0] for found in self._aspects.values()),
+            remarks=tuple(sorted(self._remarks.items(), key=lambda item: -item[1])),
+        )
+
+
+def _both(*aspects: Aspect) -> Aspect:
+    """Those of one subject as one: the worst quality of any, the counts added up."""
+    order: tuple[Quality, ...] = ("unknown", "derived", "measured")
+    about = [aspect for aspect in aspects if aspect.of or aspect.subject == "times"] or aspects
+    worst = min(about, key=lambda aspect: order.index(aspect.quality))
+    known, of = (sum(counts) for counts in zip(*((aspect.known, aspect.of) for aspect in aspects), strict=True))
+    return structs.replace(worst, known=known, of=of)
+
+
+def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
+    found: dict[str, dict[TaskId, Lever]] = {}
+    for one in sample:
+        for lever in one.levers:
+            found.setdefault(lever.key, {})[one.facts.task] = lever
+    before = quantiles((one.facts.e2e or 0.0 for one in sample), _AT)
+    rows: list[LeverRow] = []
+    for saved in found.values():
+        replayed = [
+            (one.facts.e2e or 0.0) - (saved[one.facts.task].seconds if one.facts.task in saved else 0.0)
+            for one in sample
+        ]
+        rows.append(
+            LeverRow(
+                lever=max(saved.values(), key=lambda lever: lever.seconds),
+                tasks=len(saved),
+                of=len(sample),
+                before=before,
+                after=quantiles(replayed, _AT),
+                tokens=_mean((lever.tokens for lever in saved.values()), len(sample)),
+                cost=_mean((lever.cost for lever in saved.values()), len(sample)),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: tuple(row.after[i].value - row.before[i].value for i in (1, 0))))
+
+
+def _mean(values: Iterable[int | None], size: int) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known) / size
+
+
+def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:
+    found: dict[str, list[tuple[Finding, TaskId]]] = {}
+    for one in sample:
+        for finding in {finding.name: finding for finding in reversed(one.findings)}.values():
+            found.setdefault(finding.name, []).append((finding, one.facts.task))
+    whole = sum(one.facts.e2e or 0.0 for one in sample)
+    rows: list[FindingRow] = []
+    for name, pairs in found.items():
+        worst, where = max(pairs, key=lambda pair: (pair[0].seconds or 0.0, pair[0].cost or 0))
+        seconds = sum(finding.seconds or 0.0 for finding, _ in pairs)
+        rows.append(
+            FindingRow(
+                name=name,
+                tasks=len(pairs),
+                of=len(sample),
+                seconds=seconds,
+                share=seconds / whole if whole else 0.0,
+                cost=MicroUsd(sum(finding.cost or 0 for finding, _ in pairs)),
+                worst=worst,
+                worst_task=where,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (-row.share, -row.cost, -row.tasks, row.name)))

@@ -1,0 +1,87 @@
+from itertools import count
+
+import msgspec
+import pytest
+from tasks import call, step, tool
+
+from headway.core.span import ModelCall, Span
+from headway.core.task import TaskId
+from headway.core.usage import Usage
+from headway.trace import set_study as module
+from headway.trace.set_study import SetStudy
+from headway.trace.sources.source import Timing
+from headway.trace.sources.verdict import judge
+
+_names = count()
+
+
+def free(_call: ModelCall, _at: float) -> None:
+    """No price is known."""
+
+
+def task(turns: int, tools: float = 1.0) -> list[Span]:
+    """Each turn but the last: 1 s of call, then a tool; all of one task of its own."""
+    number = next(_names)
+    end = turns + tools * (turns - 1)
+    spans = [step(f"r{number}", 0, end, agent="helper")]
+    at = 0.0
+    for turn in range(turns):
+        usage = Usage(input_tokens=100, output_tokens=10, cache_read=0)
+        spans.append(call(f"c{number}-{turn}", at, at + 1, f"r{number}", usage=usage, asks=(f"t{turn}",)))
+        if turn < turns - 1:
+            spans.append(tool(f"t{number}-{turn}", at + 1, at + 1 + tools, f"r{number}", by=f"c{number}-{turn}"))
+        at += 1 + tools
+    return [msgspec.structs.replace(span, task=TaskId(f"task-{number}")) for span in spans]
+
+
+def studied(tasks: list[list[Span]], timing: Timing = "spans") -> SetStudy:
+    study = SetStudy(prices=free)
+    for spans in tasks:
+        study.add(spans, judge(spans, "made", timing, ["Times are made up."]), title="why?")
+    return study
+
+
+def test_levers_replay_each_task_and_then_take_the_quantile() -> None:
+    report = studied([task(2), task(2), task(4)]).report()
+    faster = next(row for row in report.levers if row.lever.key == "faster-tools")
+    # E2E 3, 3, 7; with half a second for a tool 2.5, 2.5, 5.5
+    assert [found.value for found in faster.before] == [3.0, 7.0]
+    assert [found.value for found in faster.after] == [2.5, 5.5]
+    assert (faster.tasks, faster.of, faster.lever.seconds) == (3, 3, 1.5)
+    assert faster.tokens == 0
+
+
+def test_what_single_tasks_show_is_counted_over_the_set() -> None:
+    report = studied([task(2, tools=9.0), task(2, tools=9.0), task(2, tools=0.001)]).report()
+    (row,) = [row for row in report.recurring if row.worst.name == "tools-dominate"]
+    assert (row.tasks, row.of) == (2, 3)
+    assert row.seconds == pytest.approx(18.0)
+    assert row.share == pytest.approx(18 / (11 + 11 + 2.001))
+
+
+def test_the_slowest_are_named_and_the_verdict_is_of_all() -> None:
+    study = studied([task(n) for n in (2, 5, 3)])
+    report = study.report()
+    assert [row.n for row in report.slowest] == [5, 3, 2]
+    tokens = next(aspect for aspect in report.aspects if aspect.subject == "tokens")
+    assert (tokens.quality, tokens.known, tokens.of) == ("measured", 10, 10)
+    assert report.remarks == (("Times are made up.", 3),)
+    assert len(study.rows) == 3
+
+
+def test_without_times_there_are_no_levers() -> None:
+    report = studied([task(3)], timing="none").report()
+    assert report.levers == ()
+    assert report.slowest == ()
+    assert report.anatomy.timed == 0
+
+
+def test_many_tasks_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE", 20)
+    report = studied([task(2) for _ in range(150)]).report()
+    assert 5 <= report.sampled <= 20
+    assert report.anatomy.tasks == 150
+
+
+def test_nothing_at_all_is_no_error() -> None:
+    assert SetStudy().report().anatomy.tasks == 0
