@@ -96,7 +96,7 @@ def test_work_that_starts_after_its_holders_end_is_detached() -> None:
     assert names(tree, result.detached) == ["late"]  # what hangs below is not listed again
     assert held(tree, result) == {}
     assert names(tree, result.calls) == ["below"]  # but it was made, and cost something
-    assert result.notes == ["Outlived what started them: 1. Reported as detached, not in E2E."]
+    assert result.notes == ["Not waited for by what started them: 1. Reported as detached, not in E2E."]
 
 
 def test_an_async_child_that_outlives_its_parent_is_detached() -> None:

@@ -1,11 +1,11 @@
 """Where the time, the tokens and the money of one task went."""
 
-from collections.abc import Sequence
+from itertools import repeat
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Span
+from headway.core.span import ModelCall
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
@@ -13,7 +13,7 @@ from headway.trace.loop import Turn, spent
 from headway.trace.path import Segment
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase, engine_tpot
 from headway.trace.prices import PriceOf, price_for
-from headway.trace.study import study
+from headway.trace.study import Task, study
 from headway.trace.totals import total
 from headway.trace.tree import Tree
 from headway.trace.waterfall import Bar, bars_of
@@ -90,25 +90,29 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     """Times that a call was sent again; unknown when any call's attempts are."""
     human: float
     """Seconds inside the task's bounds in which only a person was waited for; not in E2E."""
+    waited_before: float | None = None
+    """Seconds in which a person was waited for before the task; unknown where no such wait was recorded."""
     unknowns: tuple[str, ...]
     """Plain sentences: what could not be known, what was repaired or assumed, and why."""
 
 
-def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
-    """Take one task apart; spans in any order and any state.
+def dissect(task: Task, *, prices: PriceOf = price_for) -> Anatomy:
+    """Take one task apart.
 
     Args:
-        spans: all spans of one task. None at all give an anatomy of length 0.
+        task: all spans of one task, or its study. No spans at all give an anatomy of length 0.
         prices: where the prices come from of calls whose cost was not recorded.
     """
-    case = study(spans)
+    case = study(task)
     tree, held = case.tree, case.held
     totals = total(tree, held.calls, prices)
     notes = [*tree.notes, *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
     first_visible = task_ttft(case, notes)
-    iterations = tuple([_iteration(tree, turn) for turn in case.turns])
+    lead_in, shares = spent(case.lead_in), [spent(turn.stretches) for turn in case.turns]
+    iterations = tuple(map(_iteration, repeat(tree), case.turns, shares))
+    sums = {phase: lead_in[phase] + sum([share[phase] for share in shares]) for phase in Phase}
     ids = [span.id for span in tree.spans]
     return Anatomy(
         task=tree.spans[0].task,
@@ -118,9 +122,9 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
         n=len(iterations),
         calls=len(held.calls),
         path=tuple([segment for stretch in case.walked for segment in stretch.segments]),
-        phases={phase: seconds for phase, seconds in spent(case.walked).items() if seconds},
+        phases={phase: seconds for phase, seconds in sums.items() if seconds},
         iterations=iterations,
-        lead_in=sum(spent(case.lead_in).values()),
+        lead_in=sum(lead_in.values()),
         bars=bars_of(case),
         detached=tuple(ids[i] for i in held.detached),
         task_ttft=first_visible,
@@ -131,12 +135,13 @@ def dissect(spans: Sequence[Span], *, prices: PriceOf = price_for) -> Anatomy:
         failures=totals.failures,
         retries=totals.retries,
         human=tree.human,
+        waited_before=tree.waited_before,
         unknowns=(*notes, *totals.notes),
     )
 
 
-def _iteration(tree: Tree, turn: Turn) -> Iteration:
-    span, phases = tree.spans[turn.call], spent(turn.stretches)
+def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
+    span = tree.spans[turn.call]
     call = span.work
     if not isinstance(call, ModelCall):
         msg = f"a turn's call is a model call, got {type(call).__name__}"

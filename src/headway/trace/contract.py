@@ -40,7 +40,8 @@ def contract(tree: Tree) -> Contraction:
 
     A call inside a call is one call: the inner one stays, and learns what only the outer one knows. What starts when
     the call above it has ended was asked for by its answer and stands beside it. What starts after its holder has
-    ended, or outlives it by more than jitter, was not waited for: it is detached, with all below it.
+    ended, or outlives it by more than jitter, was not waited for: it is detached, with all below it; so is what is
+    recorded as not awaited, as the consumer of a message.
     """
     notes: list[str] = []
     node = _nodes(tree)
@@ -117,11 +118,13 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
     """Bring each node inside its holder, or cut it off."""
     lo, hi = list(tree.start), list(tree.end)
     nodes, detached, adrift = [0], list[int](), bytearray(len(node))
-    early = 0
+    loose, early = _loose(tree), 0
     for i in range(1, len(node)):
         above = holder[i]
-        if adrift[above]:
+        if adrift[above] or i in loose:
             adrift[i] = 1
+            if node[i] and not adrift[above]:
+                detached.append(i)
             continue
         if not node[i]:
             continue
@@ -141,10 +144,22 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
     if early:
         notes.append(f"Started before what holds them: {early:,}. Only the part inside is in E2E.")
     if detached:
-        notes.append(f"Outlived what started them: {len(detached):,}. Reported as detached, not in E2E.")
+        notes.append(f"Not waited for by what started them: {len(detached):,}. Reported as detached, not in E2E.")
     return Contraction(
         nodes=nodes, holder=holder, lo=lo, hi=hi, calls=calls, detached=detached, adrift=adrift, notes=notes
     )
+
+
+def _loose(tree: Tree) -> set[int]:
+    """What its parent is known not to wait for, with all below it; where the parent is not recorded, it is the task."""
+    loose = {
+        i for i, span in enumerate(tree.spans) if not span.awaited and (tree.parent[i] or not tree.made_root) and i
+    }
+    if loose:
+        for i in range(1, len(tree.spans)):
+            if tree.parent[i] in loose:
+                loose.add(i)
+    return loose
 
 
 def _calls(number: int) -> str:

@@ -26,13 +26,15 @@ class Stretch(Struct, frozen=True, gc=False):
     node: int
     """The span whose ``gap`` or ``tail`` it is."""
     is_gap: bool
+    start: float
+    end: float
     segments: tuple[Segment, ...]
-    """Never none."""
+    """Never none; they tile it."""
 
     @property
     def seconds(self) -> float:
         """Its length."""
-        return self.segments[-1].end - self.segments[0].start
+        return self.end - self.start
 
 
 def critical_path(tree: Tree) -> tuple[Segment, ...]:
@@ -82,7 +84,29 @@ def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Se
 
 
 def stretches(tree: Tree, graph: Graph, held: Contraction, own: Sequence[tuple[Segment, ...]]) -> list[Stretch]:
-    """Walk the graph from the task's end to its start; the path in order of time."""
+    """Walk the graph from the task's end to its start; the path in order of time.
+
+    A tool with a sub-agent's call in it, and then another call::
+
+        root  0 ------------------------------ 6
+        tool  0 --------------- 4
+        sub     0.5 ----- 3
+        call                      4.5 -------- 6
+
+    Read from below, as it is walked:
+
+    ======= ===== ==== =================================================
+    seconds owner node
+    ======= ===== ==== =================================================
+    0-0.5   tool  sub  sub's gap: it waited for its holder's start alone
+    0.5-3   sub   sub  its tail: it holds nothing
+    3-4     tool  tool its tail: its end waited for sub
+    4-4.5   root  call call's gap: its start waited for the tool's end
+    4.5-6   call  call its tail; the root's end waited for it, at once
+    ======= ===== ==== =================================================
+
+    A second tool from 0 to 2 would not appear: nothing waited for its end last, so it has slack.
+    """
     lo, hi, holder, before, last = held.lo, held.hi, held.holder, graph.before, graph.last
     backwards: list[Stretch] = []
     cursor = hi[0]
@@ -93,7 +117,7 @@ def stretches(tree: Tree, graph: Graph, held: Contraction, own: Sequence[tuple[S
             return
         mine = own[owner]
         parts = clip(mine, since, cursor) if mine else (Segment(tree.spans[owner].id, HOP, since, cursor),)
-        backwards.append(Stretch(owner, node, is_gap, parts))
+        backwards.append(Stretch(owner, node, is_gap, since, cursor, parts))
         cursor = since
 
     i = 0

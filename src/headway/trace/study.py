@@ -35,9 +35,15 @@ class Study(Struct, frozen=True, kw_only=True):
         return self.held.hi[0]
 
 
-def study(spans: Sequence[Span]) -> Study:
-    """Derive it from all spans of one task, in any order and any state."""
-    tree = grow(spans)
+Task = Sequence[Span] | Study
+"""All spans of one task, in any order and any state; or what was derived from them, so that it is derived once."""
+
+
+def study(task: Task) -> Study:
+    """Derive it from a task's spans; a study stays as it is."""
+    if isinstance(task, Study):
+        return task
+    tree = grow(task)
     held = contract(tree)
     graph = graph_of(held)
     whole = flushed(held)

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from headway.core.span import HumanWait, ModelCall, Span, Step, Work
 from headway.core.task import SpanId, TaskId
 from headway.trace.idle import Interval, idle
+from headway.trace.skew import shifted, skewed
 
 ROOT_ID = SpanId("0" * 16)
 """Id of a root that was made here: W3C forbids it as a span's id, so no recorded span has it."""
@@ -33,6 +34,11 @@ class Tree(Struct, frozen=True, kw_only=True):
     """Epoch intervals in which nobody but a person was at work: not on the axis."""
     lost: list[float]
     """Seconds in the first k cuts."""
+    before: dict[int, float]
+    """Seconds of a wait for a person, by its index, that lie before the task: not on the axis either."""
+    moved: dict[int, float]
+    """Seconds by which a span recorded on another host's clock was moved, by its index: the raw times are so much
+    earlier."""
     made_root: bool
     notes: list[str]
     """Plain sentences: what was repaired."""
@@ -41,6 +47,11 @@ class Tree(Struct, frozen=True, kw_only=True):
     def human(self) -> float:
         """Seconds that a person was waited for and nothing else was done."""
         return self.lost[-1]
+
+    @property
+    def waited_before(self) -> float | None:
+        """Seconds that a person was waited for before the task; unknown where no such wait was recorded."""
+        return max(self.before.values(), default=None)
 
     @property
     def axis(self) -> Callable[[float], float]:
@@ -57,6 +68,7 @@ def grow(spans: Sequence[Span]) -> Tree:
     """Build the tree of one task out of its spans, in any order and any state.
 
     Nothing is dropped in silence: a repeated id keeps its fullest record, an end before its start becomes the start,
+    what another host's clock puts outside its parent is moved (see `headway.trace.skew`),
     an unfinished span ends with the last that is known of it or of its descendants, a circle of parents is opened at
     its earliest span, and where there is not exactly one span without a parent, a root named for the task is made to
     cover all. Every repair is a sentence in ``notes``. No spans at all give a lone root of no length.
@@ -64,6 +76,10 @@ def grow(spans: Sequence[Span]) -> Tree:
     notes: list[str] = []
     unique = _unique(spans, notes)
     parent = _parents(unique, notes)
+    moved = skewed(unique, parent, notes)
+    if moved:
+        unique = sorted([shifted(span, moved.get(span.id, 0.0)) for span in unique], key=attrgetter("start"))
+        parent = _parents(unique, [])
     tops = [i for i, p in enumerate(parent) if p < 0 and type(unique[i].work) is not HumanWait]
     made_root = len(tops) != 1
     if made_root:
@@ -86,7 +102,9 @@ def grow(spans: Sequence[Span]) -> Tree:
     cuts = idle(ordered, up, starts, ends) if HumanWait in kinds else []
     tree = Tree(
         spans=ordered, kinds=kinds, parent=up, depth=depth, start=starts, end=ends, origin=starts[0], cuts=cuts,
-        lost=[0.0, *accumulate(until - since for since, until in cuts)], made_root=made_root, notes=notes,
+        lost=[0.0, *accumulate(until - since for since, until in cuts)], before={},
+        moved={i: moved[span.id] for i, span in enumerate(ordered) if span.id in moved} if moved else {},
+        made_root=made_root, notes=notes,
     )  # fmt: skip
     _to_axis(tree)
     return tree
@@ -221,23 +239,20 @@ def _cover(spans: list[Span], kinds: list[type[Work]], starts: list[float], ends
 
 def _to_axis(tree: Tree) -> None:
     axis, start, end = tree.axis, tree.start, tree.end
-    if tree.cuts:
-        start[:], end[:] = map(axis, start), map(axis, end)
-    else:
-        origin = tree.origin
-        start[:] = [when - origin for when in start]
-        end[:] = [when - origin for when in end]
+    start[:] = map(axis, start)
+    end[:] = map(axis, end)
     if tree.cuts:
         tree.notes.append(f"{tree.human:.3f} s of waiting for a person are left out of E2E.")
     if HumanWait in tree.kinds:
-        before = 0.0
         for i, kind in enumerate(tree.kinds):
             if kind is HumanWait:  # what lies before or after the task is not on its axis
-                before = max(before, min(end[i], 0.0) - start[i])
+                if start[i] < 0:
+                    tree.before[i] = min(end[i], 0.0) - start[i]
                 start[i] = min(max(start[i], 0.0), end[0])
                 end[i] = min(max(end[i], start[i]), end[0])
-        if before > 0:
-            tree.notes.append(f"A person was waited for before this task, {before:.3f} s: no part of its E2E.")
+        if tree.before:
+            longest = max(tree.before.values())
+            tree.notes.append(f"A person was waited for before this task, {longest:.3f} s: no part of its E2E.")
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,15 +2,15 @@
 
 from math import inf
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from headway.core.span import Span
+from headway.core.span import HumanWait, Span
 from headway.trace.graph import slacks
 from headway.trace.path import Segment
 from headway.trace.study import Study
 
 
-class Bar(Struct, frozen=True, kw_only=True, gc=False):
+class Bar(Struct, frozen=True, gc=False):
     """One row of the waterfall: a span and the pieces it splits into; seconds from the task's start."""
 
     span: Span
@@ -27,6 +27,13 @@ class Bar(Struct, frozen=True, kw_only=True, gc=False):
     By the replay: whatever a holder's other spans had finished when a span started is taken to be waited for. A step
     that is no part of the replay has the least slack of what it holds.
     """
+    waited: float | None = None
+    """For a wait for a person that ended: all of its seconds. Only those inside the task and beside work lie between
+    ``start`` and ``end``."""
+    before: float = 0.0
+    """Those of them that lie before the task."""
+    moved: float = 0.0
+    """Seconds by which the span was moved because its host's clock disagreed: it was recorded so much earlier."""
 
 
 def bars_of(case: Study) -> tuple[Bar, ...]:
@@ -34,25 +41,26 @@ def bars_of(case: Study) -> tuple[Bar, ...]:
     tree, held = case.tree, case.held
     on_path = [0.0] * len(tree.spans)
     for stretch in case.walked:
-        on_path[stretch.owner] += stretch.seconds
+        on_path[stretch.owner] += stretch.end - stretch.start
     slack = slacks(case.graph, held)
     least = list(slack)
     for i in range(len(least) - 1, 0, -1):
         above = tree.parent[i]
         if least[i] < least[above] and not held.adrift[i]:
             least[above] = least[i]
-    rows = zip(tree.spans, tree.depth, tree.start, tree.end, case.own, on_path, slack, least, strict=True)
-    return tuple(
-        [
-            Bar(
-                span=span,
-                depth=depth,
-                start=start,
-                end=end,
-                pieces=pieces,
-                on_path=share,
-                slack=0.0 if share else inherited if spare == inf else spare,
-            )
-            for span, depth, start, end, pieces, share, spare, inherited in rows
-        ]
-    )
+    spare = [
+        0.0 if share else inherited if own == inf else own
+        for share, own, inherited in zip(on_path, slack, least, strict=True)
+    ]
+    bars = list(map(Bar, tree.spans, tree.depth, tree.start, tree.end, case.own, on_path, spare))
+    if HumanWait in tree.kinds:
+        for i, kind in enumerate(tree.kinds):
+            if kind is HumanWait:
+                bars[i] = structs.replace(bars[i], waited=_recorded(bars[i].span), before=tree.before.get(i, 0.0))
+    for i, seconds in tree.moved.items():
+        bars[i] = structs.replace(bars[i], moved=seconds)
+    return tuple(bars)
+
+
+def _recorded(wait: Span) -> float | None:
+    return None if wait.end is None else max(wait.end - wait.start, 0.0)
