@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, structs
 
 from headway.core.span import ModelCall, Span
-from headway.core.task import SessionId, TaskId
+from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.attributes import Facts, facts
 from headway.trace.sources.beeai import event
@@ -20,7 +20,7 @@ from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.draft import first_words
 from headway.trace.sources.exchange import asked, exchange
 from headway.trace.sources.failures import FAILED, failure
-from headway.trace.sources.flush import flushed, without_times
+from headway.trace.sources.finish import finished
 from headway.trace.sources.genai import interpret, role_of
 from headway.trace.sources.identities import span_of, task_of
 from headway.trace.sources.instants import instant
@@ -145,13 +145,7 @@ class _Trace:
         if title is None and self.first is not None:
             title = first_words(asked(exchange(*self.first)) or "")
         session = self.session or next((span.session for span in self.spans if span.session), None)
-        spans = tuple(
-            [structs.replace(span, session=SessionId(session)) for span in self.spans] if session else self.spans
-        )
-        if flushed(spans):
-            spans, remark = without_times(spans)
-            return Piece(task=self.task, spans=spans, timing="none", title=title, remarks=(remark, *remarks))
-        return Piece(task=self.task, spans=spans, timing="spans", title=title, remarks=tuple(remarks))
+        return finished(self.task, self.spans, title, session, remarks)
 
 
 def _take(raw: Raw, where: str, traces: dict[TaskId, _Trace], parts: Parts, skips: Skips) -> None:

@@ -8,12 +8,13 @@ import msgspec
 from msgspec import structs
 
 from headway.core.span import ModelCall, Retrieval, Span
-from headway.core.task import SessionId, TaskId
+from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.attributes import Facts
 from headway.trace.sources.completions import Counts, inclusive, micro_usd
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.failures import failure
+from headway.trace.sources.finish import finished
 from headway.trace.sources.genai import interpret
 from headway.trace.sources.identities import span_of, task_of
 from headway.trace.sources.instants import instant
@@ -143,11 +144,8 @@ class _Trace:
 
     def piece(self) -> Piece:
         """The trace as a task."""
-        spans = tuple(
-            structs.replace(span, session=SessionId(self._session)) if self._session else span for span in self._spans
-        )
-        remarks = tuple(one.format(_calls(number)) for one, number in self._told.items() if number)
-        return Piece(task=self._task, spans=spans, timing="spans", title=self._title, remarks=remarks)
+        remarks = [one.format(_calls(number)) for one, number in self._told.items() if number]
+        return finished(self._task, self._spans, self._title, self._session, remarks)
 
 
 def _spoken(run: Run, task: TaskId, metadata: Fields) -> tuple[RawSpan, Facts]:
