@@ -82,9 +82,10 @@ class _Scope(Struct):
     name: str = ""
 
 
-class _ScopeSpans(Struct):
+class _ScopeSpans(Struct, rename="camel"):
     spans: list[_Span] = []
     scope: _Scope | None = None
+    instrumentation_library: _Scope | None = None  # its name until OTLP 0.15
 
 
 class _Resource(Struct):
@@ -102,9 +103,10 @@ class _Traces(Struct, rename="camel"):
     batches: list[_ResourceSpans] | None = None  # Tempo's name
 
 
-class _LooseScopeSpans(Struct):
+class _LooseScopeSpans(Struct, rename="camel"):
     spans: list[msgspec.Raw] = []
     scope: _Scope | None = None
+    instrumentation_library: _Scope | None = None
 
 
 class _LooseResourceSpans(Struct, rename="camel"):
@@ -145,7 +147,7 @@ def from_json(data: bytes) -> Batch:
     for group in groups:
         resource = _plain(group.resource.attributes) if group.resource is not None else {}
         for scoped in group.scope_spans or group.instrumentation_library_spans or ():
-            scope = "" if scoped.scope is None else scoped.scope.name
+            scope = _scope(scoped)
             for span in scoped.spans:
                 made.add(span, scope, resource)
     return made.batch()
@@ -157,7 +159,7 @@ def _piecemeal(data: bytes) -> Batch:
     for group in _loose_groups(data, made):
         resource = _plain(group.resource.attributes) if group.resource is not None else {}
         for scoped in group.scope_spans or group.instrumentation_library_spans or ():
-            scope = "" if scoped.scope is None else scoped.scope.name
+            scope = _scope(scoped)
             for raw in scoped.spans:
                 try:
                     span = _SPAN.decode(raw)
@@ -219,13 +221,18 @@ class _Making:
         return Batch(self._spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
 
 
+def _scope(scoped: _ScopeSpans | _LooseScopeSpans) -> str:
+    named = scoped.scope or scoped.instrumentation_library
+    return "" if named is None else named.name
+
+
 def seconds(nanoseconds: float | str) -> float | None:
     """Epoch seconds; ``None`` where there is no time, which OTLP writes as 0."""
     try:
         whole = int(nanoseconds)
     except (ValueError, OverflowError):
         return None
-    return whole / 1e9 if 0 < whole < 1 << 64 else None
+    return whole / 1_000_000_000 if 0 < whole < 1 << 64 else None
 
 
 def identifier(text: str, digits: int) -> str:

@@ -367,7 +367,7 @@ DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
 RESULTS: Final = ("retrieval.documents.", ".document.content")
 """How the names of attributes begin and end of which there is one for each document found."""
 
-HOSTS: Final = ("host.id", "host.name", "k8s.node.name")
+HOSTS: Final = ("host.id", "host.name", "k8s.node.name", "hostname")
 """Attributes of a resource that tell whose clock its spans were timed by."""
 
 FIRST_TOKEN_EVENTS: Final = frozenset(

@@ -94,7 +94,8 @@ def one(value: Mapping[str, object], role: str) -> Message:
     calls: list[ToolCallRef] = []
     for key in ("content", "parts", "contents", "text"):
         if key in value:
-            _blocks(value[key], texts, calls)
+            if _blocks(value[key], texts, calls):
+                role = "tool"  # whoever's turn it is said to be: Anthropic and Google say the user's
             break
     for call in _each(value.get("tool_calls")):
         _call(call, texts, calls)
@@ -147,30 +148,31 @@ def _block(value: dict[str, object]) -> bool:
     return "type" in value and "role" not in value
 
 
-def _blocks(content: object, texts: list[str], calls: list[ToolCallRef]) -> None:
+def _blocks(content: object, texts: list[str], calls: list[ToolCallRef]) -> bool:
+    """Take up the blocks of a message; whether they are nothing but tools' results."""
     if isinstance(content, str) and not content.startswith('[{"'):
         if content:
             texts.append(content)
-        return
-    content = decoded(content)
-    for block in _each(content):
-        if isinstance(block, str):
-            texts.append(block)
+        return False
+    results = 0
+    blocks = _each(decoded(content))
+    for one_block in blocks:
+        if isinstance(one_block, str):
+            texts.append(one_block)
+        if not isinstance(one_block, dict):
             continue
-        if not isinstance(block, dict):
-            continue
-        block = cast("dict[str, object]", block)
+        block = cast("dict[str, object]", one_block)
         text = block.get("text", block.get("thinking"))
         if isinstance(text, str):
             texts.append(text)
         elif block.get("type") in {"text", "reasoning", "thinking"}:
             texts.append(plain(block.get("content")))
-        elif "parts" in block:
-            _blocks(block["parts"], texts, calls)
         elif (answered := _response(block)) is not None:
             texts.append(answered)
+            results += 1
         else:
             _call(block, texts, calls)
+    return 0 < results == len(blocks)
 
 
 def _response(block: dict[str, object]) -> str | None:

@@ -7,6 +7,8 @@ import msgspec
 
 _MOST: Final = 1e15
 """A count above this is no count."""
+_LARGEST: Final = 1e300
+"""Integers of JSON may be larger than any float."""
 
 
 def text(value: object) -> str | None:
@@ -33,7 +35,7 @@ def number(value: object) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    return float(value) if isinstance(value, int | float) and abs(value) < _MOST and isfinite(value) else None
+    return float(value) if isinstance(value, int | float) and abs(value) < _LARGEST and isfinite(value) else None
 
 
 def count(value: object) -> int | None:
