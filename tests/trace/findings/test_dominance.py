@@ -30,6 +30,10 @@ def test_tools_off_the_path_do_not_dominate() -> None:
     assert "tools-dominate" not in found(spans)
 
 
+def test_tools_that_take_little_more_than_the_model() -> None:
+    assert "tools-dominate" not in found([call("a", 0, 4), tool("t", 4, 10), call("b", 10, 11)])
+
+
 def test_gaps_taken_for_tools_are_less_sure() -> None:
     spans = [call("a", 0, 1), tool("t", 1, 8, inferred=True), call("b", 8, 10)]
     assert found(spans)["tools-dominate"].confidence == "likely"
@@ -56,6 +60,23 @@ def test_many_short_turns() -> None:
 def test_one_slow_turn_among_many_is_to_blame_itself() -> None:
     spans = [call(str(i), i, i + 1) for i in range(9)] + [call("slow", 9, 15)]
     assert "iterations-dominate" not in found(spans)
+
+
+def test_one_turn_that_takes_more_than_all_others() -> None:
+    # turns of 1, 5 + 3 and 1 s
+    spans = [call("a", 0, 1), call("b", 1, 6), tool("t", 6, 9, by="b"), call("c", 9, 10)]
+    finding = found(spans)["one-turn-dominates"]
+    assert finding.seconds == 8
+    assert finding.spans == ("b", "t")
+    assert finding.title == "One of 3 turns takes 8.00 s of the 10.0 s (80 %); half of them take under 1.00 s."
+    assert "begins 1.00 s after" in finding.evidence[0]
+    assert "b 5.00 s, t 3.00 s" in finding.evidence[0]
+    assert "one-turn-dominates" not in found(spans, "none")
+
+
+def test_turns_of_like_length_and_the_longer_of_two_do_not_stand_out() -> None:
+    assert "one-turn-dominates" not in found([call("a", 0, 3), call("b", 3, 9), call("c", 9, 11)])
+    assert "one-turn-dominates" not in found([call("a", 0, 1), call("b", 1, 10)])
 
 
 def test_a_short_loop_is_no_long_one() -> None:

@@ -38,11 +38,18 @@ class Missed(Struct, frozen=True):
     """Those that did not."""
 
 
-def prefix_broken(case: Case) -> Iterable[Finding]:
+def cache_misses(case: Case) -> Iterable[Finding]:
+    """Both ways in which a prompt that repeats an earlier one is computed all the same."""
+    pairs = list(shared(case))
+    yield from _prefix_broken(case, pairs)
+    yield from _cache_unused(case, pairs)
+
+
+def _prefix_broken(case: Case, pairs: Iterable[Shared]) -> Iterable[Finding]:
     """Prompts repeat earlier ones, but behind a message that has changed, where no prefix cache finds them."""
     broken: list[Shared] = []
     missed: list[Missed] = []
-    for one in shared(case):
+    for one in pairs:
         if one.differs is None or one.lost < _least(case.call(one.call)):
             continue
         miss = _missed(case, one.call, one.intact + one.lost)
@@ -82,11 +89,11 @@ def prefix_broken(case: Case) -> Iterable[Finding]:
     )
 
 
-def cache_unused(case: Case) -> Iterable[Finding]:
+def _cache_unused(case: Case, pairs: Iterable[Shared]) -> Iterable[Finding]:
     """Prompts begin with earlier ones unchanged, and yet not half of that is read from the cache."""
     if case.verdict.about("cache").quality == "unknown":
         return
-    earlier = {one.call: one for one in shared(case) if one.differs is None or one.lost < _least(case.call(one.call))}
+    earlier = {one.call: one for one in pairs if one.differs is None or one.lost < _least(case.call(one.call))}
     exact = bool(earlier)
     found = [_missed(case, i, one.intact) for i, one in earlier.items()] if exact else _grown(case)
     able = [one for one in found if one is not None and one.could >= _least(case.call(one.call))]

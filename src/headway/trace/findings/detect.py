@@ -5,11 +5,10 @@ from typing import Final
 
 from msgspec import structs
 
-from headway.core.span import Span
 from headway.trace.anatomy import dissect
-from headway.trace.findings.cache import cache_unused, prefix_broken
+from headway.trace.findings.cache import cache_misses
 from headway.trace.findings.case import Case, case_of
-from headway.trace.findings.dominance import iterations_dominate, tools_dominate
+from headway.trace.findings.dominance import iterations_dominate, one_turn_dominates, tools_dominate
 from headway.trace.findings.failures import failed_tools
 from headway.trace.findings.finding import Confidence, Finding
 from headway.trace.findings.growth import context_growth
@@ -26,7 +25,7 @@ from headway.trace.findings.unread import unread_answers
 from headway.trace.findings.visible import late_first_text
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sources.verdict import Verdict
-from headway.trace.study import study
+from headway.trace.study import Task, study
 
 LEAST: Final = 0.01
 """Of a task's seconds, money or tokens: a finding that costs less of all that is known of it is not worth reading."""
@@ -35,9 +34,9 @@ SURE: Final[dict[Confidence, int]] = {"certain": 0, "likely": 1, "possible": 2}
 DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     tools_dominate,
     iterations_dominate,
+    one_turn_dominates,
     slower_turns,
-    prefix_broken,
-    cache_unused,
+    cache_misses,
     late_first_text,
     hop_gaps,
     serial_tools,
@@ -58,17 +57,18 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
 SET_DETECTORS: Final[tuple[Callable[[Sequence[Account]], Iterable[Finding]], ...]] = (iteration_tail,)
 
 
-def findings(spans: Sequence[Span], verdict: Verdict, *, prices: PriceOf = price_for) -> tuple[Finding, ...]:
+def findings(task: Task, verdict: Verdict, *, prices: PriceOf = price_for) -> tuple[Finding, ...]:
     """What is wrong with one task, the dearest first; what it costs is unknown comes last.
 
     Two findings may be about the same seconds. Nothing rests on what the verdict calls unknown.
 
     Args:
-        spans: all spans of the task, in any order and any state.
+        task: all spans of the task, in any order and any state; or its study.
         verdict: what they can be trusted for.
         prices: what tokens cost, where no cost was recorded.
     """
-    case = case_of(study(spans), dissect(spans, prices=prices), verdict, prices)
+    studied = study(task)
+    case = case_of(studied, dissect(studied, prices=prices), verdict, prices)
     found = [_kept_to(case, finding) for detect in DETECTORS for finding in detect(case)]
     return tuple(sorted((one for one in found if _worth_reading(case, one)), key=lambda one: _rank(case, one)))
 

@@ -12,21 +12,25 @@ from headway.trace.phases import DECODE, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL
 
 HALF: Final = 0.5
 """Of E2E: what takes as much as all else together dominates."""
+MORE: Final = 1.5
+"""Tools / model: where the model takes nearly as much, a faster one would help as well."""
 MANY: Final = 8
 """Iterations; half of all recorded coding tasks take 6 or fewer, so more than that is a long loop."""
+FEW: Final = 3
+"""Turns, and how many times the median the slowest is: it stands out of them."""
 ONE: Final = 0.25
 """Of E2E: a turn that takes more is a slow turn, whatever the number of turns."""
 MODEL_TIME: Final = (QUEUE, PREFILL, DECODE, MODEL)
 
 
 def tools_dominate(case: Case) -> Iterable[Finding]:
-    """Tools and retrievals take at least half of the path, and more than the model."""
+    """Tools and retrievals take at least half of the path, and clearly more than the model."""
     if not case.timed:
         return
     phases = case.anatomy.phases
     spent = sum(phases.get(phase, 0.0) for phase in (TOOL, RETRIEVAL))
     model = sum(phases.get(phase, 0.0) for phase in MODEL_TIME)
-    if spent < HALF * case.e2e or spent <= model:
+    if spent < HALF * case.e2e or spent < MORE * model:
         return
     by_name: dict[str, float] = {}
     there: dict[int, float] = {}
@@ -42,7 +46,7 @@ def tools_dominate(case: Case) -> Iterable[Finding]:
     yield Finding(
         name="tools-dominate",
         title=f"{what} {share(spent, case.e2e)} of the {seconds(case.e2e)}, the model {share(model, case.e2e)}:"
-        " a faster model would change little.",
+        " look there before the model.",
         seconds=spent,
         confidence="certain" if watched else "likely",
         evidence=(
@@ -65,6 +69,39 @@ def _unwatched(*, watched: bool) -> tuple[str, ...]:
         " people's approvals too."
     )
     return () if watched else (gap,)
+
+
+def one_turn_dominates(case: Case) -> Iterable[Finding]:
+    """Of several turns one takes at least half of the path, and several times what the others take."""
+    turns = case.study.turns
+    if not case.timed or len(turns) < FEW:
+        return
+    slow = max(turns, key=lambda turn: turn.seconds)
+    usual = median(turn.seconds for turn in turns)
+    if slow.seconds < HALF * case.e2e or slow.seconds < FEW * usual:
+        return
+    parts: dict[str, float] = {}
+    for stretch in slow.stretches:
+        name = case.span(stretch.owner).name
+        parts[name] = parts.get(name, 0.0) + stretch.seconds
+    yield Finding(
+        name="one-turn-dominates",
+        title=f"One of {len(turns):,} turns takes {seconds(slow.seconds)} of the {seconds(case.e2e)}"
+        f" ({share(slow.seconds, case.e2e)}); half of them take under {seconds(usual)}.",
+        seconds=slow.seconds,
+        cost=case.charged([slow.call]),
+        tokens=case.tokens([slow.call]),
+        confidence="certain",
+        evidence=(
+            (
+                f"It begins {seconds(case.study.held.lo[slow.call])} after the task's start, with"
+                f" {case.span(slow.call).name}, and is made of {ranked(parts)}."
+            ),
+        ),
+        check="Look at that turn alone: is it the length of its answer, its prompt, a wait, or its tools?",
+        remedy="Mend that turn first: the others together are less than it.",
+        spans=case.ids({stretch.owner for stretch in slow.stretches}),
+    )
 
 
 def iterations_dominate(case: Case) -> Iterable[Finding]:

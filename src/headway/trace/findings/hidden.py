@@ -76,7 +76,7 @@ def no_times(case: Case) -> Iterable[Finding]:
         name="no-times",
         title=f"This record ({case.verdict.source}) does not say when things happened, so nothing is said of seconds.",
         confidence="certain",
-        evidence=(f"Times: {case.verdict.about('times').how}.",),
+        evidence=case.verdict.remarks or (f"Times: {case.verdict.about('times').how}.",),
         check="Nothing in this record can tell.",
         remedy="Export spans with start and end (OTLP), or send the calls through Headway's gateway.",
     )

@@ -34,11 +34,13 @@ def shared(case: Case) -> Iterator[Shared]:
     for chat in case.chats:
         for k, i in enumerate(chat):
             mine = case.call(i).prompt
+            if not mine:
+                continue
             ended = [j for j in chat[max(k - LOOKED_BACK, 0) : k] if held.hi[j] <= held.lo[i] + EPSILON]
             best: Shared | None = None
             for j in reversed(ended):
                 theirs = case.call(j).prompt
-                if mine and theirs and (tokens := case.call(j).usage.input_tokens) is not None:
+                if theirs and (tokens := case.call(j).usage.input_tokens) is not None:
                     found = _compared(i, j, mine, theirs, tokens)
                     if best is None or found.intact + found.lost > best.intact + best.lost:
                         best = found
