@@ -43,8 +43,8 @@ class Log(logging.Handler):
         self.text += f"{record.getMessage()}\n"
         self._more.set()
 
-    async def until(self, words: str) -> None:
-        while words not in self.text:
+    async def until(self, words: str, times: int = 1) -> None:
+        while self.text.count(words) < times:
             self._more.clear()
             await self._more.wait()
 
@@ -304,12 +304,48 @@ def test_a_wrong_command_ends_with_one_line_and_the_way_out(
     assert said.count(b"\n") <= 2
 
 
-@pytest.mark.model
-async def test_an_embedded_replica_that_is_killed_is_passed_by_and_comes_back(log: Log) -> None:
+def local_model() -> Path:
     weights = locate()
     if weights is None:
         pytest.skip("the embedded model's weights are not here; fetch them with: headway models pull")
-    spec = EngineSpec(weights=weights, slots=1, context=512, threads=1, cache_mib=0)
+    return weights
+
+
+async def port_opens(port: int) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0)
+        else:
+            writer.close()
+            await writer.wait_closed()
+            return
+
+
+@pytest.mark.model
+async def test_a_call_that_comes_while_engines_load_is_told_so(log: Log) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    spec = EngineSpec(weights=local_model(), slots=1, context=512, threads=1, cache_mib=0)
+    starting = served(Service(embedded=Embedded(spec=spec, count=1), port=port, admin_port=None))
+    entering = asyncio.create_task(starting.__aenter__())
+    await log.until("starting 1 replica of")
+    async with openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="k", max_retries=0) as client:
+        await port_opens(port)
+        with pytest.raises(openai.InternalServerError, match="embedded-1: starting") as caught:
+            await ask(client, "embedded")
+        assert caught.value.status_code == 503
+        assert caught.value.response.headers["retry-after"] == "2"
+        await entering
+        await ask(client, "embedded")
+    await starting.__aexit__(None, None, None)
+    assert log.text.count("replica embedded-1 is up") == 1
+
+
+@pytest.mark.model
+async def test_an_embedded_replica_that_is_killed_is_passed_by_and_comes_back(log: Log) -> None:
+    spec = EngineSpec(weights=local_model(), slots=1, context=512, threads=1, cache_mib=0)
     service = Service(embedded=Embedded(spec=spec, count=2), port=0, admin_port=None)
     async with served(service) as (ready, _), client_of(ready) as client:
         pids = [each.pid for each in ready.replicas if each.pid is not None]
@@ -320,7 +356,8 @@ async def test_an_embedded_replica_that_is_killed_is_passed_by_and_comes_back(lo
             answer = await client.chat.completions.create(model="embedded", messages=QUESTION, max_tokens=2)
             assert answer.usage is not None
             assert answer.usage.completion_tokens == 2
-        await log.until("replica embedded-1 is up")
+        await log.until("replica embedded-1 is up", times=2)  # at its start, and now again
+    assert log.text.count("was killed by SIGKILL") == 1
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -80,6 +80,9 @@ BAD: list[tuple[bytes, str]] = [
     (b'{"messages": []}', "model"),
     (b'{"model": "m", "messages": "hi"}', "$.messages"),
     (b'{"model": "m", "messages": [], "stream": 1}', "$.stream"),
+    (b'{"model": "m", "messages": []}', "`messages` is empty"),
+    (b'{"model": "m", "messages": [{"role": "user"}, {"role": "user"}, {"content": "x"}]}', "messages[2].role"),
+    (b'{"model": "m", "messages": [{"role": "bot", "content": "x"}]}', "messages[0].role"),
 ]
 
 
@@ -113,6 +116,22 @@ async def test_an_empty_fleet_says_so() -> None:
         answer = await served.ask(chat())
         assert (answer.status, answer.error["code"]) == (503, "no_replica")
         assert (await served.ask(request("GET", "/health"))).status == 503
+
+
+async def test_a_call_that_no_replica_can_take_now_is_told_why_and_when_to_come_again() -> None:
+    async with FakeEngine() as engine, serving(named(engine, "r0", "m"), named(engine, "r1", "m")) as served:
+        for name in ("r0", "r1"):
+            served.gateway.fleet.mark(ReplicaId(name), False, f"{name} is ill")  # noqa: FBT003 - the fleet's signature
+        answer = await served.ask(chat())
+        assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+        assert "(r0: r0 is ill; r1: r1 is ill)" in answer.error["message"]
+        assert engine.requests == []
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "user", "assistant", "tool", "function"])
+async def test_every_role_that_the_protocol_knows_is_served(role: str) -> None:
+    async with FakeEngine() as engine, serving(engine) as served:
+        assert (await served.ask(chat(messages=[{"role": role, "content": "x"}]))).status == 200
 
 
 async def test_models_that_were_declared_are_listed_without_asking() -> None:

@@ -42,7 +42,7 @@ async def test_a_request_is_sent_on_byte_for_byte() -> None:
     seen: list[bytes] = []
     body = b'{"model":"m" , "messages":[ {"role":"user","content":"\\u00e9","odd":1} ],"seed":1.0,"unknown":{"a":[]}}'
     request = (
-        b"POST /v1/chat/completions?api-version=1 HTTP/1.1\r\nHost: gateway.example\r\nAuthorization: Bearer caller\r\n"
+        b"POST /v1/chat/completions?api-version=1 HTTP/1.1\r\nHost: gate.internal\r\nAuthorization: Bearer caller\r\n"
         b"X-Custom: a\r\nx-custom: b\r\nConnection: x-hop\r\nX-Hop: 1\r\nTE: trailers\r\nAccept-Encoding: gzip\r\n"
         b"Content-Length: %d\r\n\r\n" % len(body)
     )
@@ -56,7 +56,7 @@ async def test_a_request_is_sent_on_byte_for_byte() -> None:
     assert b"authorization: Bearer caller" in lines
     assert [line for line in lines if line.startswith(b"x-custom")] == [b"x-custom: a", b"x-custom: b"]
     assert b"accept-encoding: identity" in lines
-    assert not re.search(rb"x-hop|\nte:|gzip|gateway\.example", head)
+    assert not re.search(rb"x-hop|\nte:|gzip|gate\.internal", head)
 
 
 async def test_a_replicas_own_key_takes_the_place_of_the_callers() -> None:

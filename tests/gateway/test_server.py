@@ -242,6 +242,20 @@ async def test_a_header_over_the_limit_is_refused_however_it_comes(split: int) -
             await writer.drain()
         assert (await read_answer(reader)).status == 431
         assert (await served.call())[0].error == "header_too_large"
+        page = (await served.ask(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")).body
+        assert b'headway_errors_total{error_type="header_too_large"} 1\n' in page
+
+
+@pytest.mark.parametrize("before", [b"", chat()])
+async def test_a_target_over_the_limit_is_refused_and_recorded_on_any_connection(before: bytes) -> None:
+    data = HEAD.replace(b" HTTP/", b"?" + b"y" * 70_000 + b" HTTP/") + b"content-length: 2\r\n\r\n{}"
+    async with FakeEngine() as engine, serving(engine) as served, served.connect() as (reader, writer):
+        if before:
+            writer.write(before)
+            await read_answer(reader)
+        writer.write(data)
+        assert (await read_answer(reader)).status == 431
+        assert (await served.spans(calls=2 if before else 1))[-1].error == "header_too_large"
 
 
 async def test_a_long_body_beside_a_short_header_is_no_long_header() -> None:

@@ -139,6 +139,8 @@ async def serving(
     identifier: Identifier | None = None,
     clock: Clock | None = None,
     observed: bool = True,
+    host: str = "127.0.0.1",
+    names: tuple[str, ...] = (),
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -156,7 +158,7 @@ async def serving(
             recording=recording or Recording(),
             clock=clock or SystemClock(),
         )
-        _, port = await gateway.start("127.0.0.1", 0)
+        _, port = await gateway.start(host, 0, names)
         try:
             yield Served(gateway, port, recorder, written)
         finally:

@@ -46,6 +46,8 @@ class Service(Struct, frozen=True, kw_only=True):
     embedded: Embedded | None = None
     host: str = "127.0.0.1"
     port: int = 8080
+    allow_hosts: tuple[str, ...] = ()
+    """Public names by which a gateway on loopback may be called."""
     admin_port: int | None = 0
     """Of the dashboard, on 127.0.0.1 only; 0: a free one; ``None``: no dashboard."""
     store: Path | None = None
@@ -133,7 +135,9 @@ class _Running:
     def __init__(self, service: Service, stack: AsyncExitStack) -> None:
         self._service = service
         self._stack = stack
-        self.fleet = LiveFleet(service.upstreams, on_change=_log_turn)
+        self._logged: ReplicaId | None = None
+        """Of this replica it is in the log already that it went down."""
+        self.fleet = LiveFleet(service.upstreams, on_change=self._turned)
         policy = load(service.policy)
         if not service.upstreams and service.embedded is None:
             raise BadInputError(
@@ -159,10 +163,13 @@ class _Running:
     async def start(self, announce: Callable[[Ready], None]) -> None:
         """Start everything, the port first: that one is taken is the likeliest failure, and the quickest to see."""
         service, stack = self._service, self._stack
-        host, port = await self.gateway.start(service.host, service.port)
+        engines = self._reserve_engines()
+        host, port = await self.gateway.start(service.host, service.port, service.allow_hosts)
         stack.push_async_callback(self.gateway.close, 0.0)
         admin = await self._start_dashboard()
-        pids = await self._start_engines()
+        if engines is not None:
+            await engines.start()
+        pids = {} if engines is None else engines.pids()
         await self._start_prober()
         announce(
             Ready(
@@ -195,17 +202,30 @@ class _Running:
         self._stack.push_async_callback(dashboard.stop)
         return url
 
-    async def _start_engines(self) -> dict[ReplicaId, int]:
+    def _reserve_engines(self) -> EmbeddedFleet | None:
+        """The engines to start, and their replicas in the fleet: a call that comes early is told that they start."""
         embedded = self._service.embedded
         if embedded is None:
-            return {}
-        _LOG.info("starting %d replicas of %s", embedded.count, embedded.spec.weights.name)
-        engines = EmbeddedFleet(embedded.spec, embedded.count, self.fleet.mark)
-        replicas = await engines.start()
+            return None
+        engines = EmbeddedFleet(embedded.spec, embedded.count, self._engine_turned)
         self._stack.push_async_callback(engines.stop)
-        for replica in replicas:
-            self.fleet.put(replica, healthy=True, reason="started")
-        return engines.pids()
+        for replica in engines.reserve():
+            self.fleet.put(replica, healthy=False, reason="starting, its model is being loaded")
+        noun = "replica" if embedded.count == 1 else "replicas"
+        _LOG.info("starting %d %s of %s", embedded.count, noun, embedded.spec.weights.name)
+        return engines
+
+    def _engine_turned(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
+        """An engine's own supervisor has logged already why it went down."""
+        self._logged = None if healthy else replica
+        self.fleet.mark(replica, healthy, reason)
+        self._logged = None
+
+    def _turned(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
+        if healthy:
+            _LOG.info("replica %s is up: %s", replica, reason)
+        elif replica != self._logged:
+            _LOG.warning("replica %s is down: %s", replica, reason)
 
     async def _start_prober(self) -> None:
         replicas = [load.replica for load in self.fleet.view().loads]
@@ -216,10 +236,3 @@ class _Running:
         prober = Prober(self.fleet, fetch, discover=discover)
         prober.start()
         self._stack.push_async_callback(prober.stop)
-
-
-def _log_turn(replica: ReplicaId, healthy: bool, reason: str) -> None:
-    if healthy:
-        _LOG.info("replica %s is up: %s", replica, reason)
-    else:
-        _LOG.warning("replica %s is down: %s", replica, reason)

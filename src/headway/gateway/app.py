@@ -12,6 +12,7 @@ from headway.gateway.call import Call, Wiring
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
+from headway.gateway.hosts import is_loopback
 from headway.gateway.journal import Journal
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
@@ -88,8 +89,14 @@ class Gateway:
 
     # --- life
 
-    async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; port 0 is a free one.
+    async def start(self, host: str, port: int, names: tuple[str, ...] = ()) -> tuple[str, int]:
+        """Listen.
+
+        Args:
+            host: on loopback, callers have to name this machine by an address, by a name that is no public one, or by
+                this one; on any other address they may call it what they like.
+            port: 0 is a free one.
+            names: further names for a gateway on loopback, e.g. that of a proxy in front of it.
 
         Returns:
             The address in use.
@@ -107,6 +114,8 @@ class Gateway:
             ) from error
         self._deadlines.start()
         name = self._server.sockets[0].getsockname()
+        if is_loopback(name[0]):
+            self._front.names = frozenset(known.lower() for known in (host, *names))
         return name[0], name[1]
 
     async def close(self, drain: float) -> None:

@@ -13,7 +13,7 @@ from headway.gateway.engine_child import running
 from headway.gateway.engine_process import Launch
 
 OnChange = Callable[[ReplicaId, bool, str], None]
-"""Told of an engine that came up (true) or went down (false), and why."""
+"""Told of an engine that came up (true) or went down (false), and why. The log has been told why it went down."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,8 +88,9 @@ class Engine:
                 self._give_up(why, child.last_words())
                 return
             pause = min(rules.longest_backoff_seconds, rules.backoff_seconds * 2 ** (failures - 1))
-            _LOG.warning("%s %s; restart %d of %d in %.1f s", self.replica.id, why, failures, rules.restarts, pause)
-            self._tell(f"{why}; restart {failures} of {rules.restarts}", healthy=False)
+            again = f"{why}; restart {failures} of {rules.restarts}"
+            _LOG.warning("replica %s is down: %s in %.1f s", self.replica.id, again, pause)
+            self._tell(again, healthy=False)
             await asyncio.sleep(pause)
 
     @contextmanager
@@ -112,7 +113,7 @@ class Engine:
 
     def _give_up(self, why: str, words: str) -> None:
         reason = f"{why}; gave up after {self._supervision.restarts} restarts"
-        _LOG.error("%s %s. Its last words:\n%s", self.replica.id, reason, words)
+        _LOG.error("replica %s is down: %s. Its last words:\n%s", self.replica.id, reason, words)
         self._tell(reason, healthy=False)
 
     def _tell(self, reason: str, *, healthy: bool) -> None:

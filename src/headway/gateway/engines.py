@@ -57,29 +57,42 @@ class EmbeddedFleet:
         self._engines: tuple[Engine, ...] = ()
         self._kept = ExitStack()
 
-    async def start(self) -> tuple[Replica, ...]:
-        """Start all replicas at once; return when every one serves.
+    def reserve(self) -> tuple[Replica, ...]:
+        """The replicas that `start` starts, each with its port; what can be checked before they start is checked.
 
         Raises:
             MissingExtraError: xllamacpp is not installed.
             NotFoundError: the weights cannot be read.
             BadInputError: the weights are not a GGUF file.
+        """
+        if not self._engines:
+            if find_spec("xllamacpp") is None:
+                raise MissingExtraError("The embedded engine", "embedded")
+            check_gguf(self._spec.weights)
+            self._engines = tuple(self._engine(number) for number in range(1, self._count + 1))
+        return tuple(engine.replica for engine in self._engines)
+
+    async def start(self) -> tuple[Replica, ...]:
+        """Start all replicas at once; return when every one serves.
+
+        Raises:
+            MissingExtraError: as `reserve`.
+            NotFoundError: as `reserve`.
+            BadInputError: as `reserve`.
             EngineError: a replica did not come up; none is left running.
         """
-        if find_spec("xllamacpp") is None:
-            raise MissingExtraError("The embedded engine", "embedded")
-        check_gguf(self._spec.weights)
         try:
-            self._engines = tuple(self._engine(number) for number in range(1, self._count + 1))
+            replicas = self.reserve()
             await self._all_up()
         except BaseException:
             await self.stop()
             raise
-        return tuple(engine.replica for engine in self._engines)
+        return replicas
 
     async def stop(self) -> None:
         """End every process and remove what they kept in the temporary folder."""
         await asyncio.gather(*(engine.stop() for engine in self._engines))
+        self._engines = ()
         self._kept.close()
 
     def pids(self) -> dict[ReplicaId, int]:

@@ -112,6 +112,8 @@ class Front:
         self.clock = clock
         self.deadlines = deadlines
         self.unforeseen = Unforeseen()
+        self.names: frozenset[str] | None = None
+        """Public names by which this machine may be called; ``None``: any, because others are to reach it."""
         self.connections: set[Client] = set()
         self.draining = False
         self._emptied = asyncio.Event()

@@ -6,6 +6,7 @@ from typing import Final
 from headway.core.config import Limits
 from headway.gateway.fleet import ReplicaHealth
 from headway.gateway.front import Request
+from headway.gateway.hosts import is_at_home, is_foreign
 from headway.gateway.responses import Failure, failure
 
 LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its request was complete.")
@@ -13,6 +14,7 @@ LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its requ
 
 _RETRY_AFTER: Final = 2
 """Seconds that a client should wait for a replica to come up: it is noticed about that often."""
+_SHOWN_BYTES: Final = 100
 _NAMED: Final = 3
 """Replicas whose state is told; of all the others there is /health."""
 
@@ -45,6 +47,23 @@ def header_size_problem(request: Request, limits: Limits) -> Failure | None:
     """Whether the target and the headers are longer than allowed; ``None``: they are not."""
     size = len(request.path) + sum(len(name) + len(value) for name, value in request.headers)
     return header_too_long(limits) if size > limits.header_bytes else None
+
+
+def stranger_problem(fields: dict[bytes, bytes], names: frozenset[str]) -> Failure | None:
+    """Whether a page of somebody else's may have sent this to a gateway that serves its own machine alone."""
+    host = fields.get(b"host", b"")
+    if not is_at_home(host, names):
+        return _stranger("by the name", host)
+    origin = fields.get(b"origin")
+    if origin is not None and is_foreign(origin, names):
+        return _stranger("from pages of", origin)
+    return None
+
+
+def _stranger(how: str, who: bytes) -> Failure:
+    name = who[:_SHOWN_BYTES].decode("ascii", "replace")
+    message = f"This gateway serves its own machine alone and is not called {how} {name}"
+    return failure("not_allowed", 403, f"{message}. Use http://127.0.0.1 and its port, or start it with --allow-host.")
 
 
 def not_http(error: Exception) -> Failure:

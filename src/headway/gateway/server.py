@@ -15,6 +15,7 @@ from headway.gateway.refusals import (
     header_size_problem,
     header_too_long,
     not_http,
+    stranger_problem,
     too_many_connections,
     too_slow,
 )
@@ -214,6 +215,8 @@ class ClientConnection(asyncio.Protocol):
         problem = header_problem(self._version, fields, limits)
         if problem is None and self._header_bytes > limits.header_bytes:
             problem = header_size_problem(request, limits)
+        if problem is None and self._front.names is not None:
+            problem = stranger_problem(fields, self._front.names)
         if problem is not None:
             self._turn_away(problem)
             raise _StopParsingError

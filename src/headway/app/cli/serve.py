@@ -28,6 +28,10 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     weights: Annotated[Path | None, typer.Option(help="GGUF file for --embedded; default: the pulled model.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0: a free one.", min=0, max=65535)] = 8080,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="On loopback, a public name it may be called by, e.g. a proxy's. May be repeated."),
+    ] = None,
     admin_port: Annotated[
         int, typer.Option(help="Port of the dashboard, on 127.0.0.1 only; 0: a free one.", min=0, max=65535)
     ] = 0,
@@ -63,6 +67,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         embedded=_embedded(embedded, weights),
         host=host,
         port=port,
+        allow_hosts=tuple(allow_host or ()),
         admin_port=admin_port if admin else None,
         store=(store or default_store()) if record else None,
         keep_text=keep_text,
