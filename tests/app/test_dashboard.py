@@ -121,7 +121,7 @@ def test_the_fleet_and_its_last_decisions(store: Store) -> None:
     assert "refused the connection" in page
     assert page.count("healthy</td>") == 1
     assert "fewest in flight" in page
-    assert "r1 2" in page
+    assert "r1: 2" in page
     store.write([call("much", number, replica="r3") for number in range(10, 511)])
     assert "r3 2" not in browser(store, fleet).get("/fleet").text
     empty = browser(None).get("/fleet").text

@@ -53,7 +53,7 @@ def test_more_than_are_listed_are_told(tmp_path: Path) -> None:
         ('[{"role":"system","content":"be brief"},{"role":"user","content":"one"}]', "one"),
         ('[{"role":"user","content":[{"type":"text","text":"two"},{"type":"image_url"}]}]', "two"),
         ('[{"role":"user","content":"\\u001b[2J"}]', "\N{REPLACEMENT CHARACTER}[2J"),
-        ('[{"role":"user","content":"' + "word " * 30 + '"}]', "word " * 9 + "…"),
+        ('[{"role":"user","content":"' + "word " * 30 + '"}]', "word " * 9 + "wo…"),
         ('[{"role":"user","content":null}]', ""),
         ('[{"role":"tool"}]', ""),
         ("{no json", ""),

@@ -154,6 +154,19 @@ def test_the_engines_pace_is_said_to_be_derived(anatomy: Anatomy) -> None:
     assert [title.split(" ", 2)[1] for title in titles] == ["derived", "from", "from"]
 
 
+def test_a_step_around_the_critical_path_is_not_off_it(anatomy: Anatomy) -> None:
+    idle = replace(anatomy, bars=(replace(anatomy.bars[0], on_path=0.0), *anatomy.bars[1:]))
+    spoken = [attributes["aria-label"] or "" for attributes in Page(html_task(idle, ())).all("summary")]
+    assert spoken[0].endswith("takes 38.20 s, on the critical path")
+    assert spoken[5].endswith("takes 8.00 s, off the critical path")
+
+
+def test_a_task_that_names_its_session_is_the_first_of_it(anatomy: Anatomy) -> None:
+    text = Page(html_task(replace(anatomy, session=SessionId(anatomy.task)), ())).text
+    assert "first of its session" in text
+    assert f"session {anatomy.task}" not in text
+
+
 def test_light_dark_and_print_are_all_there(anatomy: Anatomy) -> None:
     html = html_task(anatomy, ())
     assert "prefers-color-scheme: dark" in html

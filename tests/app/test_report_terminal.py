@@ -7,7 +7,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from headway.app.report.tasks import TaskTable
-from headway.app.report.terminal import Page, console, render_task
+from headway.app.report.layout import Page, console
+from headway.app.report.terminal import render_task
 from headway.core.money import MicroUsd
 from headway.core.span import Span
 from headway.core.task import SessionId, SpanId, TaskId
@@ -124,9 +125,21 @@ def test_a_known_cost_is_printed_to_the_last_micro_dollar(anatomy: Anatomy) -> N
 def test_levers_are_ranked_and_explained(anatomy: Anatomy, levers: Levers) -> None:
     lines = section(printed(render_task(anatomy, levers * 4)), "LEVERS")
     assert lines[0] == "1  one iteration fewer  saves 10.42 s (27.3 %), 2,711 tokens, cost unknown"
-    assert lines[1].startswith("how      give the result's format up front")
+    assert re.match(r"how +give the result's format up front", lines[1])
     assert "2  the whole prefix from the cache  saves 4.10 s (10.7 %), tokens unknown, $0.000412" in lines
     assert lines[-1] == "2 more changes save less than the last of these."
+
+
+def test_a_lever_that_saves_nothing_but_time_says_so(anatomy: Anatomy, levers: Levers) -> None:
+    quick = replace(levers[0], name="no hop", tokens=0, cost=MicroUsd(0))
+    assert "1  no hop  saves 10.42 s (27.3 %), same tokens and cost" in printed(render_task(anatomy, (quick,)))
+
+
+def test_a_step_around_the_critical_path_is_not_off_it(anatomy: Anatomy) -> None:
+    idle = (replace(anatomy.bars[0], on_path=0.0), *anatomy.bars[1:])
+    lines = section(printed(render_task(replace(anatomy, bars=idle), ())), "WATERFALL")
+    assert next(line for line in lines if "planner" in line).startswith("●")
+    assert next(line for line in lines if "critic" in line).startswith("○"), "holds nothing that is on it"
 
 
 def test_levers_that_hardly_save_are_counted_and_not_shown(anatomy: Anatomy, levers: Levers) -> None:
@@ -216,6 +229,15 @@ def test_tasks_are_listed_one_to_a_line() -> None:
     assert re.match(r"nightly-x+… +\d{4}-.* unknown +2 +unknown +2 errors +m1, m2$", lines[2])
     assert "\x1b" not in out.getvalue()
     assert max(map(cell_len, lines)) <= 100
+
+
+# 56 columns are taken: when 19, took 7, calls 5, tokens 7, status 6, and six gaps of 2
+@pytest.mark.parametrize(("width", "name", "models"), [(100, 20, 24), (80, 16, 8), (72, 16, 0)])
+def test_long_ids_and_long_models_share_what_room_there_is(width: int, name: int, models: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(TaskTable([row("n" * 60, models=("m" * 60,), tokens=123_456)]))
+    line = out.getvalue().splitlines()[1].rstrip()
+    assert (line.index("…") + 1, line.count("m") + line.endswith("…")) == (name, models)
 
 
 def test_no_tasks_at_all_is_said() -> None:

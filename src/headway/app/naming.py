@@ -1,7 +1,6 @@
 """Naming a task by the beginning of its id: where several tasks share that, what tells them apart is shown."""
 
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import Final
 
 import msgspec
@@ -49,7 +48,11 @@ def first_words(spans: Sequence[Span]) -> str:
         return ""  # a prompt of another shape: only a hint is missing
     said = next((message.content for message in reversed(messages) if message.role == "user"), None) or ""
     text = said if isinstance(said, str) else " ".join(part.text for part in said)
-    return printable(shorten(text, _WORDS, placeholder=" …"))
+    return printable(_cut(" ".join(text.split()), _WORDS))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 class _Part(Struct):
@@ -68,6 +71,6 @@ def _row(store: Store, task: TaskId, others: Sequence[str]) -> tuple[str, ...]:
         printable(short_id(task, [TaskId(other) for other in others])),
         moment(row.started_at),
         plural(row.calls, "call"),
-        printable(shorten(", ".join(row.models), _MODELS, placeholder=" …")),
+        printable(_cut(", ".join(row.models), _MODELS)),
         f"“{words}”" if words else "",
     )

@@ -1,7 +1,6 @@
 """The dashboard's pages and their JSON twins; it only reads, and every value is escaped by the templates."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 from headway.app.dashboard.guard import REPORT_POLICY, SecurityHeaders
 from headway.app.naming import resolve
+from headway.app.report import figures
 from headway.app.report.document import task_json, tasks_json
 from headway.app.report.html import html_task
 from headway.core.errors import BadInputError, HeadwayError, NotFoundError
@@ -79,7 +79,7 @@ class _Pages:
     def tasks(self, request: Request) -> Response:
         """The newest tasks."""
         rows = () if self._store is None else self._store.tasks(_limit(request))
-        return self._page("tasks.html", rows=rows, recording=self._store is not None)
+        return self._page("tasks.html", rows=rows, ids=[row.task for row in rows], recording=self._store is not None)
 
     def task(self, request: Request) -> Response:
         """One task's report."""
@@ -89,7 +89,9 @@ class _Pages:
     def fleet(self, request: Request) -> Response:
         """The replicas, and the last decisions about them."""
         del request
-        return self._page("fleet.html", replicas=self._fleet.health(), routed=self._routed())
+        routed = self._routed()
+        ids = [one.task for one in routed]
+        return self._page("fleet.html", replicas=self._fleet.health(), routed=routed, ids=ids)
 
     def api_tasks(self, request: Request) -> Response:
         """The newest tasks, for a machine: the document of ``headway tasks --json``."""
@@ -115,7 +117,8 @@ class _Pages:
                 status = 503
         if request.url.path.startswith("/api/"):
             return _json(error_body(str(error), type="invalid_request_error"), status)
-        return self._page("message.html", status, message=str(error))
+        what, fix = (error.what, error.fix) if isinstance(error, HeadwayError) else (str(error), "")
+        return self._page("message.html", status, what=what, fix=fix)
 
     def _page(self, name: str, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - a template takes anything
         return HTMLResponse(self._templates.get_template(name).render(**_FORMATS, **values), status)
@@ -157,20 +160,8 @@ def _json(document: str | bytes, status: int = 200) -> Response:
     return Response(document, status, media_type="application/json")
 
 
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _seconds(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.2f} s"
-
-
-def _known(value: object) -> object:
-    return "unknown" if value is None else value
-
-
 def _quoted(text: str) -> str:
     return quote(text, safe="")
 
 
-_FORMATS: Final = {"clock": _clock, "seconds": _seconds, "known": _known, "quoted": _quoted}
+_FORMATS: Final = {"figures": figures, "quoted": _quoted}

@@ -37,7 +37,7 @@ def fold(bars: Sequence[Bar], limit: int) -> tuple[Bar | Fold, ...]:
     """
     if len(bars) <= limit:
         return tuple(bars)
-    parents = _parents(bars)
+    parents = parents_of(bars)
     kept: set[int] = set()
     for i in sorted(range(len(bars)), key=lambda i: (-bars[i].on_path, bars[i].start - bars[i].end, scattered(i))):
         branch: list[int] = []
@@ -91,7 +91,7 @@ def raster(pieces: Iterable[Segment], columns: int, e2e: float) -> dict[int, Pha
     return cells
 
 
-def _parents(bars: Sequence[Bar]) -> list[int | None]:
+def parents_of(bars: Sequence[Bar]) -> list[int | None]:
     """The row of each bar's parent: the nearest one before it that is less deep."""
     above: list[int] = []
     parents: list[int | None] = []

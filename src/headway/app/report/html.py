@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import pairwise
 from math import isinf
@@ -14,9 +15,10 @@ from headway.app.report import figures
 from headway.app.report.fold import Fold, fold, raster
 from headway.app.report.formula import COLUMNS, Formula, formula
 from headway.app.report.headline import headline
+from headway.app.report.holding import along_the_path
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, everything, of_span, of_tpot
-from headway.app.report.worth import worth_showing
+from headway.app.report.worth import beside_seconds, worth_showing
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
 from headway.core.task import SpanId, TaskId
@@ -70,16 +72,17 @@ def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
         anatomy: the task, dissected.
         levers: its levers, best first.
     """
-    table = formula(anatomy, _TERMS)
+    table, along = formula(anatomy, _TERMS), along_the_path(anatomy.bars)
     return _template().render(
         anatomy=anatomy,
         headline=headline(anatomy),
-        rows=[_row(row, anatomy, table.decimals) for row in fold(anatomy.bars, _ROWS)],
+        rows=[_row(row, anatomy, table.decimals, along) for row in fold(anatomy.bars, _ROWS)],
         ticks=_ticks(anatomy.e2e, table.decimals),
         first_output=_first_output(anatomy, table.decimals),
         strip=_strip(table),
         table=table,
         shown=worth_showing(levers),
+        beside_seconds=beside_seconds,
         signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
         measured=MEASURED,
         of_tpot=of_tpot,
@@ -134,15 +137,16 @@ def _template() -> Template:
     return environment.get_template("task.html.jinja")
 
 
-def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int) -> Row:
+def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int, along: AbstractSet[SpanId]) -> Row:
     start, took = figures.seconds(row.start, decimals), figures.seconds(row.end - row.start, decimals)
     share = 100 / anatomy.e2e if anatomy.e2e > 0 else 0.0
     x, width = _clip(row.start * share, row.end * share)
-    error = None
+    error, on_path = None, row.on_path > 0
     if isinstance(row, Bar):
+        on_path = row.span.id in along
         name = figures.label(row.span)[:_LONGEST]
         error = None if row.span.error is None else figures.printable(row.span.error)[:_LONGEST]
-        facts = _facts(row, decimals)
+        facts = _facts(row, decimals, on_path=on_path)
     else:
         name = f"{figures.plural(row.spans, 'span')} folded"
         facts = (
@@ -150,12 +154,12 @@ def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int) -> Row:
             ("failed", figures.count(row.failures)),
             ("on the critical path", figures.seconds(row.on_path, decimals)),
         )
-    path = "on the critical path" if row.on_path > 0 else "off the critical path"
+    path = "on the critical path" if on_path else "off the critical path"
     failed = "" if error is None else f", failed: {error}"
     return Row(
         name=name,
         depth=min(row.depth, 10),
-        on_path=row.on_path > 0,
+        on_path=on_path,
         folded=isinstance(row, Fold),
         error=error,
         start=start,
@@ -171,10 +175,10 @@ def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int) -> Row:
     )
 
 
-def _facts(bar: Bar, decimals: int) -> tuple[tuple[str, str], ...]:
+def _facts(bar: Bar, decimals: int, *, on_path: bool) -> tuple[tuple[str, str], ...]:
     facts = [("span", f"{figures.printable(bar.span.name)[:_LONGEST]} ({figures.printable(bar.span.id)[:_LONGEST]})")]
     facts.append(("on the critical path", figures.seconds(bar.on_path, decimals)))
-    if bar.on_path <= 0:
+    if not on_path:
         facts.append(("slack", "nothing waits for it" if isinf(bar.slack) else figures.seconds(bar.slack, decimals)))
     split: dict[Phase, float] = {}
     for piece in bar.pieces:

@@ -14,6 +14,9 @@ from headway.trace.store import TaskRow
 _TITLES = ("task", "when", "took", "calls", "tokens", "status", "models")
 _NUMBERS = {"took", "calls", "tokens"}
 _LONGEST_ID = 32
+_ID = 16
+_NAME = 24
+"""What long ids and long models leave each other at least, while there is room."""
 _MODELS = 8
 """Columns below which the models are left out."""
 
@@ -35,9 +38,12 @@ class TaskTable:
         lines = [_TITLES, *(_cells(row, ids) for row in self._rows)]
         widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
         fixed = sum(widths[1:-1]) + 2 * (len(widths) - 1)
-        widths[0] = min(widths[0], _LONGEST_ID, max(options.max_width - fixed, 1))
-        widths[-1] = options.max_width - widths[0] - fixed
-        shown = len(_TITLES) if widths[-1] >= _MODELS else len(_TITLES) - 1
+        room = options.max_width - fixed
+        models = min(widths[-1], max(room - _LONGEST_ID, _NAME))
+        name = max(min(widths[0], _ID), min(widths[0], room - models))
+        shown = len(_TITLES) if room - name >= _MODELS else len(_TITLES) - 1
+        widths[0] = name if shown == len(_TITLES) else min(widths[0], _LONGEST_ID, max(room, 1))
+        widths[-1] = room - widths[0]
         table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
         for title, width in zip(_TITLES[:shown], widths[:shown], strict=True):
             justify = "right" if title in _NUMBERS else "left"

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from headway.app.report.figures import decimals_for, label, plural, printable
 from headway.app.report.fold import Fold, fold, raster
+from headway.app.report.holding import along_the_path
 from headway.app.report.legend import SIGNS
 from headway.trace.anatomy import Anatomy
 from headway.trace.waterfall import Bar
@@ -28,6 +29,7 @@ class Waterfall:
     def __init__(self, anatomy: Anatomy, *, rows: int = ROWS) -> None:
         self._anatomy = anatomy
         self._rows = fold(anatomy.bars, rows)
+        self._path = along_the_path(anatomy.bars)
         self._decimals = decimals_for(anatomy.e2e)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -46,19 +48,23 @@ class Waterfall:
         if self._anatomy.task_ttft is not None:
             table.add_row("", "", Text(f" {self._first_output(self._anatomy.task_ttft, columns)} ", "dim"))
         for row, time in zip(self._rows, times, strict=True):
-            off = "dim" if row.on_path <= 0 else ""
+            along = self._along(row)
+            off = "" if along else "dim"
             bar = Text.assemble(" ", self._drawn(row, columns, ascii_only=options.ascii_only), " ")
-            mark = Text("●" if row.on_path > 0 else "○", style=off or "bold")
-            table.add_row(mark, _name(row, name), bar, *(Text(value, off) for value in time[: len(header)]))
+            mark = Text("●" if along else "○", style=off or "bold")
+            table.add_row(mark, _name(row, name, off), bar, *(Text(value, off) for value in time[: len(header)]))
         yield table
         yield self._legend(options.max_width, ascii_only=options.ascii_only)
         yield from self._failures()
 
     def _times(self, row: Bar | Fold) -> tuple[str, str, str]:
         slack = ""
-        if isinstance(row, Bar) and row.on_path <= 0:
+        if isinstance(row, Bar) and not self._along(row):
             slack = "∞" if isinf(row.slack) else f"{row.slack:,.{self._decimals}f}"
         return f"{row.start:,.{self._decimals}f}", f"{row.end - row.start:,.{self._decimals}f}", slack
+
+    def _along(self, row: Bar | Fold) -> bool:
+        return row.on_path > 0 if isinstance(row, Fold) else row.span.id in self._path
 
     def _axis(self, columns: int) -> str:
         end = f"{self._anatomy.e2e:,.{self._decimals}f} s"
@@ -97,7 +103,9 @@ class Waterfall:
             if phase in seen
         ]
         lines = [Text()]
-        for glyph, style, name in (*items, (_EXTENT[ascii_only] * 2, "dim", "made of others")):
+        if any(isinstance(row, Fold) or not row.pieces for row in self._rows):
+            items.append((_EXTENT[ascii_only] * 2, "dim", "made of others"))
+        for glyph, style, name in items:
             item = Text.assemble((glyph, style), (f" {name}   ", "dim"))
             if lines[-1].cell_len + item.cell_len > width:
                 lines.append(Text())
@@ -111,12 +119,12 @@ class Waterfall:
             yield Text(f"✗ failed: {listed}" + (" …" if len(kinds) > 5 else ""), style="red")  # noqa: PLR2004 - as above
 
 
-def _name(row: Bar | Fold, width: int) -> Text:
+def _name(row: Bar | Fold, width: int, off: str) -> Text:
     indent = "  " * min(row.depth, _DEEPEST)
     if isinstance(row, Bar):
         failed = row.span.error is not None
         name = ("✗ " if failed else "") + label(row.span)
-        return Text(indent + name, "red" if failed else "" if row.on_path > 0 else "dim")
+        return Text(indent + name, "red" if failed else off)
     parts = [plural(number, noun) for number, noun in ((row.calls, "call"), (row.tools, "tool")) if number]
     if row.failures:
         parts.insert(0, f"{row.failures:,} ✗")

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from headway.app.report.figures import money, plural
 from headway.trace.levers import Lever
 
 LEAST_SHARE: Final = 0.01
@@ -32,3 +33,11 @@ def worth_showing(levers: Sequence[Lever]) -> Shown:
     """The first `MOST` of ``levers``, ranked best first, that save at least `LEAST_SHARE` of the task."""
     shown = tuple(lever for lever in levers if lever.share >= LEAST_SHARE)[:MOST]
     return Shown(shown, len(levers) - len(shown))
+
+
+def beside_seconds(lever: Lever) -> str:
+    """What else a lever saves, in words."""
+    if lever.tokens == 0 and lever.cost == 0:
+        return "same tokens and cost"
+    tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
+    return f"{tokens}, {'cost unknown' if lever.cost is None else money(lever.cost)}"
