@@ -12,6 +12,7 @@ from headway.core.task import Identity, SessionId, TaskId
 from headway.core.usage import EngineTimings, Usage
 from headway.trace.anatomy import Anatomy, dissect, tpot
 from headway.trace.path import Phase
+from headway.trace.study import study
 
 # a: 0 sent .25, first token 1, last 2, end 2 | t: 2-5 | b: hop 5-5.5, sent 5.75, first 6, last 9, end 9.25
 USAGE_A = Usage(input_tokens=1000, output_tokens=101, cache_read=0)
@@ -86,13 +87,22 @@ def test_a_task_without_spans_has_no_length_and_no_name() -> None:
 
 def test_human_time_is_never_latency() -> None:
     found = account([human("h", -300, 0), *LOOP])
-    assert (found.e2e, found.human) == (9.25, 0)
+    assert (found.e2e, found.human, found.waited_before) == (9.25, 0, 300)
+    before = next(bar for bar in found.bars if bar.span.name == "h")
+    assert (before.waited, before.before, before.start, before.end) == (300, 300, 0, 0)
     assert "A person was waited for before this task, 300.000 s: no part of its E2E." in found.unknowns
     assert Phase.HUMAN not in found.phases
     within = account(
         [step("root", 0, 12), call("a", 0, 2, "root"), human("h", 2, 10, "root"), call("b", 10, 12, "root")]
     )
-    assert (within.e2e, within.human, within.phases) == (4, 8, {Phase.MODEL: 4})
+    assert (within.e2e, within.human, within.phases, within.waited_before) == (4, 8, {Phase.MODEL: 4}, None)
+    assert [(bar.waited, bar.before) for bar in within.bars] == [(None, 0), (None, 0), (8, 0), (None, 0)]
+
+
+def test_a_task_that_is_studied_already_is_not_studied_again() -> None:
+    case = study(LOOP)
+    assert study(case) is case
+    assert dissect(case, prices=free) == account(LOOP)
 
 
 def test_work_after_the_tasks_end_costs_but_takes_no_time() -> None:

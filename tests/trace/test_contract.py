@@ -1,9 +1,10 @@
+from msgspec import structs
 from tasks import T0, call, human, span, step, tool
 
 from headway.core.span import ModelCall
 from headway.core.usage import Usage
 from headway.trace.contract import Contraction, contract
-from headway.trace.tree import Tree, grow
+from headway.trace.tree import ROOT_ID, Tree, grow
 
 
 def held(tree: Tree, result: Contraction) -> dict[str, str]:
@@ -112,6 +113,22 @@ def test_an_async_child_that_outlives_its_parent_is_detached() -> None:
     result = contract(tree)
     assert held(tree, result) == {"a": "root"}
     assert names(tree, result.detached) == ["b"]
+
+
+def test_a_consumer_is_not_waited_for_by_its_producer_even_while_that_still_runs() -> None:
+    consumer = structs.replace(step("consume", 1, 4, "root"), awaited=False)
+    tree = grow([step("root", 0, 9), consumer, call("b", 2, 3, "consume"), tool("t", 5, 6, "root")])
+    result = contract(tree)
+    assert held(tree, result) == {"t": "root"}
+    assert names(tree, result.detached) == ["b"]
+    assert names(tree, result.calls) == ["b"]
+
+
+def test_a_consumer_whose_producer_is_not_in_the_record_is_the_task() -> None:
+    consumer = structs.replace(step("consume", 1, 4, "gone"), awaited=False)
+    tree = grow([consumer, call("b", 2, 3, "consume"), tool("t", 5, 6)])
+    assert held(tree, contract(tree)) == {"b": ROOT_ID, "t": ROOT_ID}
+    assert contract(tree).detached == []
 
 
 def test_a_child_that_ends_a_hundredth_after_its_parent_still_belongs_to_it() -> None:

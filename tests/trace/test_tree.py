@@ -32,6 +32,19 @@ def test_a_repeated_id_keeps_the_fullest_record() -> None:
     assert tree.notes == ["2 records repeated the id of another span: the fullest of each was kept."]
 
 
+def test_spans_that_start_before_their_parents_come_after_them_all_the_same() -> None:
+    tree = grow(
+        [tool("leaf", 0.1, 1, "mid"), step("mid", 0.2, 2, "root"), step("root", 0.3, 3), call("b", 0.25, 1, "root")]
+    )
+    assert rows(tree) == [("root", 0, 0, 2.7), ("mid", 1, -0.1, 1.7), ("leaf", 2, -0.2, 0.7), ("b", 1, -0.05, 0.7)]
+
+
+def test_spans_of_no_length_are_kept_where_they_are() -> None:
+    tree = grow([step("root", 0, 3), call("a", 1, 1, "root"), tool("t", 1, 1, "root"), call("b", 3, 3, "root")])
+    assert rows(tree)[1:] == [("a", 1, 1, 1), ("t", 1, 1, 1), ("b", 1, 3, 3)]
+    assert tree.notes == []
+
+
 def test_an_end_before_the_start_becomes_the_start() -> None:
     tree = grow([step("root", 0, 3), call("a", 1.0, 0.99, "root")])
     assert rows(tree)[1] == ("a", 1, 1, 1)
@@ -100,6 +113,18 @@ def test_a_person_between_the_tasks_is_outside_of_them() -> None:
     tree = grow([human("h", -60, 0), call("a", 0, 2)])
     assert (tree.origin, tree.human) == (T0, 0.0)
     assert rows(tree) == [("a", 0, 0, 2), ("h", 1, 0, 0)]
+    assert tree.waited_before == 60
+
+
+def test_of_several_waits_before_the_task_the_longest_counts_and_of_one_that_goes_on_the_part_before() -> None:
+    tree = grow([human("h", -60, -50), human("i", -20, 1), step("root", 0, 4), call("a", 1, 2, "root")])
+    assert tree.waited_before == 20
+    assert (tree.human, tree.end[0]) == (1, 3)
+
+
+def test_where_no_wait_before_the_task_was_recorded_it_is_unknown() -> None:
+    assert grow([call("a", 0, 2)]).waited_before is None
+    assert grow([step("root", 0, 9), human("h", 1, 2, "root")]).waited_before is None
 
 
 def test_a_person_within_the_task_is_cut_out_of_its_axis() -> None:
