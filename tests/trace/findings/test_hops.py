@@ -12,8 +12,18 @@ def test_time_between_recorded_work() -> None:
     assert finding.confidence == "certain"
     assert finding.evidence[1] == "3.50 s at 2.00 s, after a and before b."
     assert finding.evidence[2] == "1.00 s at 9.00 s, after b and to its end."
-    assert finding.evidence[3] == "4.00 s of it are root's own."
     assert finding.spans == ("a", "b")
+
+
+def test_a_gap_says_which_step_of_the_agent_it_lies_in() -> None:
+    spans = [*GAPS, step("outer", 2, 5, "root"), step("parse", 2.5, 5, "outer"), step("log", 2, 2.1, "root")]
+    assert found(spans)["hop-gaps"].evidence[1] == "3.50 s at 2.00 s, after a and before b, in parse."
+
+
+def test_work_whose_end_is_not_known_may_have_filled_the_gap() -> None:
+    # only the second at the end is left
+    assert found([*GAPS, tool("t", 2, None, "root")])["hop-gaps"].seconds == 1
+    assert found([*GAPS, tool("t", 3, 2.5, "root")])["hop-gaps"].seconds == 1
 
 
 def test_gaps_that_do_not_matter() -> None:

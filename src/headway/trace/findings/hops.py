@@ -5,8 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.core.span import Step
+from headway.core.span import HumanWait, Step
 from headway.core.task import SpanId
+from headway.trace.contract import EPSILON
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Confidence, Finding
@@ -20,7 +21,7 @@ NOTABLE: Final = 0.01
 
 
 class Gap(Struct, frozen=True):
-    """A stretch of the path in which nothing recorded was at work; seconds from the task's start."""
+    """A stretch of the path in which neither a model nor a tool was at work; seconds from the task's start."""
 
     start: float
     end: float
@@ -36,32 +37,27 @@ class Gap(Struct, frozen=True):
 
 
 def hop_gaps(case: Case) -> Iterable[Finding]:
-    """A tenth of E2E or more lies between recorded work."""
+    """In a tenth of E2E or more neither a model nor a tool is at work."""
     if not case.timed or not case.anatomy.calls:
         return
-    gaps = gaps_of(case)
+    gaps = _told_of(case, gaps_of(case))
     spent = sum(gap.length for gap in gaps)
     if spent < LEAST * case.e2e:
         return
     largest = sorted(gaps, key=lambda gap: -gap.length)
-    notable = [gap for gap in largest if gap.length >= NOTABLE * case.e2e]
+    notable = sum(gap.length >= NOTABLE * case.e2e for gap in gaps)
     names = {span.id: span.name for span in case.study.tree.spans}
     confidence: Confidence = "certain" if case.verdict.timing == "spans" else "likely"
     if case.study.tree.made_root:
         confidence = "possible"
     yield Finding(
         name="hop-gaps",
-        title=f"{seconds(spent)} ({share(spent, case.e2e)} of E2E) pass between recorded work: no model and no tool"
-        " accounts for them.",
+        title=f"For {seconds(spent)} ({share(spent, case.e2e)} of E2E) neither a model nor a tool is at work.",
         seconds=spent,
         confidence=confidence,
         evidence=(
-            (
-                f"{plural(len(notable), 'gap')} of {share(NOTABLE, 1)} of E2E or more;"
-                f" {len(gaps) - len(notable):,} smaller."
-            ),
-            *(_told(gap, names) for gap in largest[:SHOWN]),
-            *_inside(case),
+            f"{plural(notable, 'gap')} of {share(NOTABLE, 1)} of E2E or more, {len(gaps) - notable:,} smaller.",
+            *(_told(case, gap, names) for gap in largest[:SHOWN]),
         ),
         check="Instrument what runs there: a span for each of the agent's own steps shows whether it is its code, the"
         " network, or work that is not recorded.",
@@ -89,21 +85,32 @@ def gaps_of(case: Case) -> list[Gap]:
     return gaps
 
 
-def _told(gap: Gap, names: dict[SpanId, str]) -> str:
+def _told_of(case: Case, gaps: Iterable[Gap]) -> list[Gap]:
+    """Without those in which work began whose end is not known: it may have been at work all the time."""
+    tree = case.study.tree
+    lost = [
+        tree.start[i]
+        for i, span in enumerate(tree.spans)
+        if tree.kinds[i] not in {Step, HumanWait} and (span.end is None or span.end < span.start)
+    ]
+    return [gap for gap in gaps if not any(gap.start - EPSILON <= start < gap.end for start in lost)]
+
+
+def _told(case: Case, gap: Gap, names: dict[SpanId, str]) -> str:
     since = "from the task's start" if gap.before is None else f"after {names[gap.before]}"
     until = "to its end" if gap.after is None else f"before {names[gap.after]}"
-    return f"{seconds(gap.length)} at {seconds(gap.start)}, {since} and {until}."
+    return f"{seconds(gap.length)} at {seconds(gap.start)}, {since} and {until}{_within(case, gap)}."
 
 
-def _inside(case: Case) -> tuple[str, ...]:
-    """Steps whose own time the gaps are."""
-    own: dict[str, float] = {}
-    for i in case.on_path:
-        span = case.span(i)
-        if isinstance(span.work, Step) and not (i == 0 and case.study.tree.made_root):
-            own[span.name] = own.get(span.name, 0.0) + case.spent(i, HOP)
-    longest = max(own, key=lambda name: own[name], default=None)
-    return () if longest is None else (f"{seconds(own[longest])} of it are {longest}'s own.",)
+def _within(case: Case, gap: Gap) -> str:
+    """The innermost step of the agent's own that runs through most of a gap."""
+    tree = case.study.tree
+    found = 0
+    for i, kind in enumerate(tree.kinds):
+        shared = min(tree.end[i], gap.end) - max(tree.start[i], gap.start)
+        if i and kind is Step and shared > gap.length / 2 and tree.depth[i] >= tree.depth[found]:
+            found = i
+    return f", in {tree.spans[found].name}" if found else ""
 
 
 def _around(case: Case, gaps: Iterable[Gap]) -> set[int]:
