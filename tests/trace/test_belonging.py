@@ -36,12 +36,17 @@ def test_what_was_inferred_is_counted_with_the_least_confidence() -> None:
 
 def test_a_message_too_quick_for_a_person_is_an_inference() -> None:
     (note,) = joined([assigned("extends", 0.8)])
-    assert note.startswith("Joined to this task by inference, 80 % sure at least: 1 by a history that goes on, after a")
+    assert note.startswith("Joined to this task by inference, 80 % sure at least: 1 by a history that goes on, but")
 
 
 def test_that_a_person_opened_the_task_is_one_too() -> None:
     (note,) = joined([assigned("extends", 0.95, opens_task=True), assigned("tool_result", 1.0)])
     assert note.startswith("That a task of its own begins here is inferred, 95 % sure at least")
+
+
+def test_the_way_to_be_certain_is_told_once() -> None:
+    notes = joined([assigned("extends", 0.95, opens_task=True), assigned("hand_over", 0.7)])
+    assert [note.count(REMEDY) for note in notes] == [0, 1]
 
 
 @pytest.mark.parametrize("evidence", get_args(Evidence))

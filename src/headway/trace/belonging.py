@@ -12,7 +12,7 @@ REMEDY: Final = "To be certain, let the agent send the header x-headway-task, th
 _BECAUSE: Final[dict[Evidence, str]] = {
     "explicit": "by a header",
     "tool_result": "by tool results in a history that was altered",
-    "extends": "by a history that goes on, after a message too soon or too uniform for a person's or an altered answer",
+    "extends": "by a history that goes on, but not word for word or with a message too quick for a person",
     "sub_agent": "by a prompt found in an open tool call",
     "compaction": "by a history that takes another's place",
     "hand_over": "by words of an earlier answer",
@@ -29,12 +29,14 @@ def joined(calls: Iterable[ModelCall]) -> list[str]:
     if within := [one for one in inferred if not one.opens_task]:
         kinds = Counter[Evidence](one.evidence for one in within).most_common()
         listed = "; ".join(f"{number:,} {_BECAUSE[evidence]}" for evidence, number in kinds)
-        notes.append(f"Joined to this task by inference, {_sure(within)}: {listed}. {REMEDY}")
+        notes.append(f"Joined to this task by inference, {_sure(within)}: {listed}.")
     if opening := [one for one in inferred if one.opens_task]:
         notes.append(
             f"That a task of its own begins here is inferred, {_sure(opening)}: what follows the answer before it is"
-            f" taken to be a person's. {REMEDY}"
+            " taken to be a person's."
         )
+    if notes:
+        notes[-1] += f" {REMEDY}"
     return notes
 
 

@@ -66,22 +66,31 @@ def _failed(tool: Span) -> bool:
 
 def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:
     usages = [call.usage for call in calls]
+    counts = {
+        "input": [usage.input_tokens for usage in usages],
+        "output": [usage.output_tokens for usage in usages],
+        "cached": [usage.cache_read for usage in usages],
+    }
+    missing: dict[int, list[str]] = {}
+    for kind, numbers in counts.items():
+        if unknown := numbers.count(None):
+            missing.setdefault(unknown, []).append(kind)
+    for unknown, kinds in missing.items():
+        listed = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[:-1] else kinds).capitalize()
+        sums = "are their sums" if kinds[:-1] else "is their sum"
+        notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}, and so {sums}.")
     return Usage(
-        input_tokens=_sum([usage.input_tokens for usage in usages], "Input tokens", notes),
-        output_tokens=_sum([usage.output_tokens for usage in usages], "Output tokens", notes),
-        cache_read=_sum([usage.cache_read for usage in usages], "Cached tokens", notes),
-        cache_write=_sum([usage.cache_write for usage in usages], None, notes),
-        reasoning=_sum([usage.reasoning for usage in usages], None, notes),
+        input_tokens=_sum(counts["input"]),
+        output_tokens=_sum(counts["output"]),
+        cache_read=_sum(counts["cached"]),
+        cache_write=_sum([usage.cache_write for usage in usages]),
+        reasoning=_sum([usage.reasoning for usage in usages]),
     )
 
 
-def _sum(counts: Sequence[int | None], what: str | None, notes: list[str]) -> int | None:
+def _sum(counts: Sequence[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
-    if len(known) == len(counts):
-        return sum(known)
-    if what is not None:
-        notes.append(f"{what} are unknown for {_of(len(counts) - len(known), counts)}, and so is their sum.")
-    return None
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:

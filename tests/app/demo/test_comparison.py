@@ -20,8 +20,11 @@ def rows(direct: Anatomy, planning: Anatomy) -> Rows:
 
 
 def like(example: Anatomy, calls: int, e2e: float, usage: Usage, cost: int | None) -> Anatomy:
+    one = msgspec.structs.replace(example.iterations[0], hop=0.0, queue=0.0, prefill=e2e / 2, decode=e2e / 2, tools=0.0)
     return msgspec.structs.replace(
         example,
+        iterations=(one,),
+        lead_in=0.0,
         calls=calls,
         e2e=e2e,
         usage=usage,
@@ -59,3 +62,9 @@ def test_a_phase_that_could_not_be_told_apart_is_unknown_and_not_0(anatomy: Anat
     table = rows(unsplit, split)
     assert table["reading prompts (prefill)"] == ["unknown", "2.00 s"]
     assert table["writing (decode)"] == ["unknown", "2.00 s"]
+
+
+def test_a_phase_reads_as_it_does_in_the_account_of_its_task(anatomy: Anatomy) -> None:
+    # 20.03 s: the halves, 10.015 s each, are printed as 10.02 and 10.01, so that they add up
+    table = rows(*[like(anatomy, 1, 20.03, Usage(), None)] * 2)
+    assert (table["reading prompts (prefill)"][0], table["writing (decode)"][0]) == ("10.02 s", "10.01 s")

@@ -6,6 +6,7 @@ from typing import Final
 from rich.table import Table
 
 from headway.app.report.figures import count, money, seconds
+from headway.app.report.formula import formula
 from headway.trace.anatomy import Anatomy
 from headway.trace.path import Phase
 
@@ -37,8 +38,9 @@ def compare(direct: Anatomy, planning: Anatomy) -> Table:
 
 
 def _phase(anatomy: Anatomy, phase: Phase) -> float | None:
-    """Seconds of ``phase``; unknown where some model time could not be split into phases."""
-    return None if anatomy.phases.get(Phase.MODEL) else anatomy.phases.get(phase, 0.0)
+    """Seconds of ``phase`` as the task's own account prints them; unknown where some model time could not be split."""
+    table = formula(anatomy, 1)
+    return None if anatomy.phases.get(Phase.MODEL) else table.phases.get(phase, 0) / 10**table.decimals
 
 
 def _whole(value: float | None) -> int | None:
