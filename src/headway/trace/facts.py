@@ -1,12 +1,12 @@
 """One task as a row of a set: what is left of it when its spans are put away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, Step, ToolUse
+from headway.core.span import ModelCall, Retrieval, Step, ToolUse
 from headway.core.task import SessionId, TaskId
 from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
@@ -15,7 +15,7 @@ from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge, price_for
 from headway.trace.reuse import rereads
 from headway.trace.sources.verdict import Verdict
-from headway.trace.study import Study, study
+from headway.trace.study import Study, Task, study
 from headway.trace.totals import total
 
 
@@ -87,18 +87,16 @@ class TaskFacts(Struct, frozen=True, kw_only=True):
     points: tuple[CallPoint, ...]
 
 
-def facts_of(
-    spans: Sequence[Span], verdict: Verdict, *, title: str | None = None, prices: PriceOf = price_for
-) -> TaskFacts:
+def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: PriceOf = price_for) -> TaskFacts:
     """The row of one task.
 
     Args:
-        spans: all spans of the task, in any order and any state.
+        task: all its spans, in any order and any state, or its study.
         verdict: what they can be trusted for.
         title: the first words of what the user asked.
         prices: where the prices come from of calls whose cost was not recorded.
     """
-    case = study(spans)
+    case = study(task)
     tree, held = case.tree, case.held
     sums = total(tree, held.calls, prices)
     costs = {i: _charge(case, i, prices) for i in held.calls}

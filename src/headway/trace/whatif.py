@@ -9,7 +9,7 @@ from msgspec import Struct
 from headway.core.budget import seconds
 from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
 from headway.trace.levers.lever import micro, spared, total
@@ -18,6 +18,7 @@ from headway.trace.levers.turns import drop_turn, droppable
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import Reread, rereads
+from headway.trace.study import Task
 
 
 class Iterations(Struct, frozen=True):
@@ -139,15 +140,15 @@ def _times(what: str, factor: float) -> WhatIf | None:
     return Faster(_PHASES[what], factor) if what in _PHASES else None
 
 
-def what_if(spans: Sequence[Span], changes: Sequence[WhatIf], *, prices: PriceOf = price_for) -> Outcome:
+def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_for) -> Outcome:
     """Replay one task with all the changes together; dependencies stay as recorded.
 
     Args:
-        spans: all spans of one task, in any order and any state.
+        task: all spans of one task, in any order and any state, or its study.
         changes: what to change; the order does not matter.
         prices: what tokens cost.
     """
-    case = case_of(spans, prices)
+    case = case_of(task, prices)
     change, notes = Change(case.study), list[str]()
     gone = _drop(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
     found = _rereads(case, changes, gone, notes)

@@ -1,6 +1,5 @@
 """One task, ready for its what-ifs."""
 
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -9,7 +8,7 @@ from headway.core.task import SpanId
 from headway.trace.change import Share, inner, shares_of
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf
-from headway.trace.study import Study, study
+from headway.trace.study import Study, Task, study
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -33,9 +32,9 @@ class Case(Struct, frozen=True, kw_only=True):
         return span, span.work
 
 
-def case_of(spans: Sequence[Span], prices: PriceOf) -> Case:
-    """Derive it from all spans of one task, in any order and any state."""
-    studied = study(spans)
+def case_of(task: Task, prices: PriceOf) -> Case:
+    """Derive it from all spans of one task, or from its study."""
+    studied = study(task)
     return Case(
         study=studied, shares=shares_of(studied), children=inner(studied), issued=_issued(studied), prices=prices
     )
