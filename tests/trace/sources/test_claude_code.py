@@ -138,7 +138,7 @@ def test_counts_that_are_absent_are_unknown() -> None:
     assert not any("Cache" in remark for remark in piece.remarks)
 
 
-def test_parallel_tools_start_as_their_blocks_come_and_the_next_call_at_the_last_result() -> None:
+def test_parallel_tools_count_from_the_end_of_the_answer_unless_they_ended_before_it() -> None:
     (piece,), _ = take(
         [
             row("user", 0, "Two things"),
@@ -151,7 +151,7 @@ def test_parallel_tools_start_as_their_blocks_come_and_the_next_call_at_the_last
             says(9, "m2", text("Done.")),
         ]
     )
-    assert [at(span, piece) for span in tools(piece)] == [(1, 2.5), (2, 6), (3, 7)]
+    assert [at(span, piece) for span in tools(piece)] == [(1, 2.5), (3, 6), (3, 7)]
     assert [at(span, piece) for span in piece.spans if isinstance(span.work, ModelCall)] == [(0, 3), (6, 9)]
     assert [reference.id for reference in calls(piece)[0].tool_calls] == ["t1", "t2", "t3"]
 

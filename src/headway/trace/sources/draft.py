@@ -9,6 +9,13 @@ from headway.core.task import SessionId, SpanId, TaskId
 from headway.trace.sources.source import Piece, Timing
 
 _TITLE: Final = 80
+_MOMENT: Final = 0.002
+"""Seconds that two lines may be apart and still be about one moment."""
+_NOTABLE: Final = 0.1
+"""Seconds; less is the time that it takes to write things down."""
+_EARLY: Final = (
+    "Some tools were asked for while the rest of the answer still came: their time counts from the end of the answer."
+)
 
 
 class Entry(Struct):
@@ -83,6 +90,7 @@ class Draft:
 
     def piece(self, task: TaskId, session: SessionId | None, timing: Timing) -> Piece:
         """The task as it is now known; with no times where there are none."""
+        self._order_tools()
         step = Step(agent=self.agent)
         root = Entry(self.root, f"invoke_agent {self.agent}", self.start, self.end, step, error=self.error)
         timed = timing != "none"
@@ -92,6 +100,19 @@ class Draft:
             spans += [_span(entry, None, task, session, timed=True) for entry in self._waits]
         remarks = tuple(dict.fromkeys(self.remarks))
         return Piece(task=task, spans=tuple(spans), timing=timing, title=self.title, remarks=remarks)
+
+    def _order_tools(self) -> None:
+        """A tool that was at work while the answer which asked for it still came is waited for from its end only."""
+        asked = {entry.id: entry for entry in self.entries if isinstance(entry.work, ModelCall)}
+        for entry in self.entries:
+            if isinstance(entry.work, ToolUse) and entry.work.inferred:
+                call = asked.get(entry.work.issued_by or entry.id)
+                answered = None if call is None else call.end
+                end = answered if entry.end is None else entry.end
+                if answered is not None and end is not None and entry.start < answered <= end + _MOMENT:
+                    if answered - entry.start > _NOTABLE:
+                        self.remarks.append(_EARLY)
+                    entry.start = min(answered, end)
 
     def _add(self, entry: Entry) -> Entry:
         self.entries.append(entry)
