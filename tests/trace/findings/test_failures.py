@@ -24,7 +24,7 @@ def test_a_tool_that_failed_and_the_call_that_only_called_it_again() -> None:
     assert finding.spans == ("t", "b")
     assert (
         finding.title
-        == "1 of 2 tool calls failed, after which 1 model call asked for the same again: 4.00 s (50 % of E2E)."
+        == "1 of 2 tool calls failed, after which 1 model call asked for the same tool again: 4.00 s (50 % of E2E)."
     )
 
 

@@ -29,7 +29,7 @@ def test_what_growth_costs_at_the_cache_s_price() -> None:
 
 def test_what_the_longest_prompt_is_made_of() -> None:
     spans = turns(1000, 3000, 5000, 7000)
-    spans[3] = told(spans[3], ("system", "s" * 100), ("tool", "t" * 900))
+    spans[3] = told(spans[3], ("system", "s" * 100), ("tool", "t" * 900))  # of the others nothing is known
     assert found(spans)["context-growth"].evidence[2] == (
         "The longest prompt's characters: tool 90 %, system 10 %; its largest message (tool) is 90 % of it."
     )
@@ -41,6 +41,20 @@ def test_a_prompt_that_stays() -> None:
 
 def test_a_jump_at_the_end_is_not_what_the_task_reads() -> None:
     assert "context-growth" not in found(turns(1000, 1000, 1000, 3000))
+
+
+def test_prompts_that_rise_and_fall_are_no_growing_history() -> None:
+    assert "context-growth" not in found(turns(1000, 7000, 3000, 6000, 2000, 7000))
+    assert "context-growth" in found(turns(1000, 3000, 6000, 2000, 4000, 7000))  # once compacted
+
+
+def test_prompts_that_begin_otherwise_are_other_conversations() -> None:
+    spans = [told(span, ("user", f"{span.id} is the question")) for span in turns(1000, 3000, 5000, 7000)]
+    assert "context-growth" not in found(spans)
+
+
+def test_short_prompts_are_quickly_read() -> None:
+    assert "context-growth" not in found(turns(10, 1000, 2000, 4000))
 
 
 def test_growth_that_the_cache_makes_cheap() -> None:

@@ -1,6 +1,7 @@
-from findings import found, told
-from tasks import call
+from findings import found, told, used
+from tasks import call, tool
 
+from headway.core.span import Span
 from headway.core.usage import Usage
 
 ASKED = ("user", "Write a plan.")
@@ -42,6 +43,33 @@ def test_the_last_answer_is_the_user_s() -> None:
 def test_a_word_more_or_less_is_no_matter() -> None:
     spans = [told(call("a", 0, 4), ASKED, answer="No."), told(call("b", 4, 6), ASKED, ("user", "Why?"))]
     assert "unread-answers" not in found(spans)
+
+
+def results(big: str, *kept: str) -> list[Span]:
+    """A call that asks for two tools, and the call after it, whose prompt holds what of the results was kept."""
+    asked = told(call("a", 0, 1, asks=("1", "2")), ASKED)
+    tools = [
+        used(tool("t", 1, 2, by="a"), "read", result=big),
+        used(tool("u", 1, 2, by="a"), "list", result="a.txt"),
+    ]
+    return [asked, *tools, told(call("b", 2, 3), ASKED, *(("tool", text) for text in kept))]
+
+
+def test_a_huge_result_that_was_cut_short() -> None:
+    big = "line\n" * 4000
+    finding = found(results(big, big[:5000], "a.txt"))["unread-results"]
+    assert finding.spans == ("t",)
+    assert "20,000 characters" in finding.title
+    assert finding.confidence == "possible"
+    assert "unread-results" not in found(results(big, big, "a.txt"))
+
+
+def test_a_small_result_may_be_dropped() -> None:
+    assert "unread-results" not in found(results("line\n" * 40, "a.txt"))
+
+
+def test_where_no_result_is_found_again_prompts_may_be_written_otherwise() -> None:
+    assert "unread-results" not in found(results("line\n" * 4000, "Results: line, line, a.txt"))
 
 
 def test_prompts_and_answers_are_not_kept() -> None:

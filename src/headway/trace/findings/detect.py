@@ -21,7 +21,7 @@ from headway.trace.findings.serial import serial_tools
 from headway.trace.findings.slowdown import slower_turns
 from headway.trace.findings.straggler import stragglers
 from headway.trace.findings.tail import Account, iteration_tail
-from headway.trace.findings.unread import unread_answers
+from headway.trace.findings.unread import unread_answers, unread_results
 from headway.trace.findings.visible import late_first_text
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sources.verdict import Verdict
@@ -48,6 +48,7 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     context_growth,
     stragglers,
     unread_answers,
+    unread_results,
     engine_queue,
     unsplit_model,
     unfinished_spans,

@@ -29,7 +29,7 @@ def failed_tools(case: Case) -> Iterable[Finding]:
     yield Finding(
         name="failed-tools",
         title=f"{len(lost):,} of {plural(uses, 'tool call')} failed"
-        + (f", after which {plural(len(calls), 'model call')} asked for the same again" if calls else "")
+        + (f", after which {plural(len(calls), 'model call')} asked for the same tool again" if calls else "")
         + case.ending(spent),
         seconds=spent,
         cost=case.charged(calls) if calls else None,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from headway.core.money import MicroUsd, Price, cost
@@ -9,11 +10,16 @@ from headway.core.usage import Usage
 from headway.trace.findings.case import Case, total
 from headway.trace.findings.figures import plural, share, times
 from headway.trace.findings.finding import Finding
+from headway.trace.reuse import rereads
 
 TURNS: Final = 4
 """Calls; a shorter chat has no trend."""
 RATIO: Final = 3.0
 """Longest prompt / first: a prompt that only triples is a normal loop."""
+LONG: Final = 4096
+"""Tokens; a shorter prompt is quickly read, however often."""
+RISING: Final = 0.75
+"""Of the calls: prompts that shrink more often are not one history."""
 WEIGHT: Final = 0.5
 """Of all input tokens: growth that is less is not what the task reads."""
 MONEY: Final = 0.1
@@ -24,7 +30,9 @@ def context_growth(case: Case) -> Iterable[Finding]:
     """Prompts end several times as long as they began, and most input tokens are that growth."""
     chat = max(case.chats, key=len, default=list[int]())
     read = [count for count in (case.call(i).usage.input_tokens for i in chat) if count is not None]
-    if len(read) < max(TURNS, len(chat)) or not read[0] or max(read) < RATIO * read[0]:
+    if len(read) < max(TURNS, len(chat)) or not read[0] or max(read) < max(RATIO * read[0], LONG):
+        return
+    if not _one_history(case, chat, read):
         return
     grown = [max(count - read[0], 0) for count in read]
     tokens, paid = sum(grown), _paid(case, chat, grown)
@@ -51,6 +59,7 @@ def context_growth(case: Case) -> Iterable[Finding]:
             f"From the cache came {share(min(cached, sum(read)), sum(read))} of them."
             if cached is not None
             else "How much of that came from a cache is not in the record.",
+            *_again(case),
             *_made_of(case, longest),
         ),
         check="Look at the longest prompt: what of it does the last turn still need?",
@@ -58,6 +67,20 @@ def context_growth(case: Case) -> Iterable[Finding]:
         " give side work to a sub-agent that returns only its answer.",
         spans=case.ids(chat),
     )
+
+
+def _one_history(case: Case, chat: Sequence[int], read: Sequence[int]) -> bool:
+    """Whether prompts seldom shrink and, where they are known, mostly begin as the ones before did."""
+    prompts = [case.call(i).prompt for i in chat]
+    known = [(a, b) for a, b in pairwise(prompts) if a is not None and b is not None]
+    same = sum(all(one.shape == other.shape for one, other in zip(a, b, strict=False)) for a, b in known)
+    return sum(b >= a for a, b in pairwise(read)) >= RISING * (len(read) - 1) and same >= len(known) / 2
+
+
+def _again(case: Case) -> Iterable[str]:
+    found, _ = rereads(case.study)
+    if tokens := sum(reread.computed - reread.fresh for reread in found.values()):
+        yield f"Computed although an earlier call of the task had had it computed: {tokens:,} tokens."
 
 
 def _nearly_all(cached: int | None, read: int) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from headway.core.money import MicroUsd
+from headway.core.span import ToolUse
 from headway.trace.findings.case import Case, total
 from headway.trace.findings.figures import named, plural, seconds, share
 from headway.trace.findings.finding import Finding
@@ -11,6 +12,9 @@ from headway.trace.phases import DECODE
 
 LARGE: Final = 400
 """Characters, about a hundred tokens; a shorter answer costs little."""
+
+HUGE: Final = 10_000
+"""Characters of a tool's result; agents that cut results cut them at about that length or more."""
 
 
 def unread_answers(case: Case) -> Iterable[Finding]:
@@ -42,6 +46,45 @@ def unread_answers(case: Case) -> Iterable[Finding]:
         " the answer (lever: half the output).",
         spans=case.ids(unread),
     )
+
+
+def unread_results(case: Case) -> Iterable[Finding]:
+    """Large tool results that reach no later prompt whole, in a record in which others do."""
+    cut = [i for chat in case.chats for i in _cut(case, chat)]
+    if not cut:
+        return
+    sizes = {i: work.result.chars for i in cut if isinstance(work := case.span(i).work, ToolUse) and work.result}
+    yield Finding(
+        name="unread-results",
+        title=f"{plural(len(cut), 'tool result')} of {sum(sizes.values()):,} characters in all reached no later prompt"
+        " as they were: cut short or dropped.",
+        confidence="possible",
+        evidence=(
+            f"From {named(case.span(i).name for i in cut)}; the largest has {max(sizes.values()):,} characters.",
+            "Other results of this task do stand in later prompts, word for word.",
+        ),
+        check="Look for them in the prompt after: is a part of them there, or nothing?",
+        remedy="Let the tool return what fits (a page, a summary, the lines that match) instead of cutting its result.",
+        spans=case.ids(cut),
+    )
+
+
+def _cut(case: Case, chat: list[int]) -> list[int]:
+    """Large results that are in no later prompt of the chat; none where no result at all is found in one."""
+    seen: set[str] = set()
+    found, missing = 0, list[int]()
+    for i in reversed(chat):
+        for tool in case.issued.get(i, ()) if seen else ():
+            work = case.span(tool).work
+            result = work.result if isinstance(work, ToolUse) else None
+            if result is None or not result.chars:
+                continue
+            if result.digest in seen:
+                found += 1
+            elif result.chars >= HUGE:
+                missing.append(tool)
+        seen.update(part.digest for part in case.call(i).prompt or ())
+    return missing if found else []
 
 
 def _dropped(case: Case, chat: list[int]) -> Iterator[int]:
