@@ -21,8 +21,11 @@ _KINDS: Final[dict[int | str, Kind | None]] = {
     **dict(enumerate(KINDS)),
     **{f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind},
 }
-_FAILED: Final[dict[int | str, bool]] = {1: False, 2: True, "STATUS_CODE_OK": False, "STATUS_CODE_ERROR": True}
+FAILED: Final[dict[int | str, bool]] = {1: False, 2: True, "STATUS_CODE_OK": False, "STATUS_CODE_ERROR": True}
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
+
+
+UNTIMED: Final = "a span without a time of start"
 
 
 class Rejected(Struct, frozen=True):
@@ -143,7 +146,7 @@ def from_json(data: bytes) -> Batch:
     groups = traces.resource_spans if traces.resource_spans is not None else traces.batches
     if groups is None:
         raise BadInputError("This JSON has no resourceSpans.", fix="Send an OTLP ExportTraceServiceRequest.")
-    made = _Making()
+    made = Making()
     for group in groups:
         resource = _plain(group.resource.attributes) if group.resource is not None else {}
         for scoped in group.scope_spans or group.instrumentation_library_spans or ():
@@ -155,7 +158,7 @@ def from_json(data: bytes) -> Batch:
 
 def _piecemeal(data: bytes) -> Batch:
     """The same, each span decoded by itself, so that a bad one does not cost the others."""
-    made = _Making()
+    made = Making()
     for group in _loose_groups(data, made):
         resource = _plain(group.resource.attributes) if group.resource is not None else {}
         for scoped in group.scope_spans or group.instrumentation_library_spans or ():
@@ -170,7 +173,7 @@ def _piecemeal(data: bytes) -> Batch:
     return made.batch()
 
 
-def _loose_groups(data: bytes, made: "_Making") -> Iterator[_LooseResourceSpans]:
+def _loose_groups(data: bytes, made: "Making") -> Iterator[_LooseResourceSpans]:
     try:
         traces = _LOOSE.decode(data)
     except msgspec.DecodeError as error:
@@ -182,25 +185,27 @@ def _loose_groups(data: bytes, made: "_Making") -> Iterator[_LooseResourceSpans]
             made.reject("a group of spans with a field of the wrong type")
 
 
-class _Making:
+class Making:
     """Spans as they are made, and what could not be."""
 
     def __init__(self) -> None:
-        self._spans: list[RawSpan] = []
+        self.spans: list[RawSpan] = []
         self._rejected: dict[str, int] = {}
 
     def reject(self, reason: str) -> None:
+        """Something was no span."""
         self._rejected[reason] = self._rejected.get(reason, 0) + 1
 
     def add(self, span: _Span, scope: str, resource: dict[str, object]) -> None:
+        """A span out of JSON."""
         start = seconds(span.start_time_unix_nano)
         if start is None:
-            self.reject("a span without a time of start")
+            self.reject(UNTIMED)
             return
         end = span.end_time_unix_nano
         status = span.status
         parent = span.parent_span_id
-        self._spans.append(
+        self.spans.append(
             RawSpan(
                 trace=identifier(span.trace_id, 32),
                 id=identifier(span.span_id, 16),
@@ -211,14 +216,15 @@ class _Making:
                 attributes=_plain(span.attributes),
                 kind=_KINDS.get(span.kind),
                 scope=scope,
-                failed=_FAILED.get(status.code) if status is not None else None,
+                failed=FAILED.get(status.code) if status is not None else None,
                 events=[_event(event) for event in span.events] if span.events else (),
                 resource=resource,
             )
         )
 
     def batch(self) -> Batch:
-        return Batch(self._spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
+        """All of it."""
+        return Batch(self.spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
 
 
 def _scope(scoped: _ScopeSpans | _LooseScopeSpans) -> str:

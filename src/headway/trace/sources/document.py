@@ -1,6 +1,7 @@
 """A thing to be read: records out of a file, however long, broken or oddly encoded it is."""
 
 import codecs
+import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final, Literal, cast
 
@@ -13,6 +14,8 @@ MAX_RECORD: Final = 128 * 1024 * 1024
 """Bytes of the longest line, or of a whole document that is one JSON value. Decoded it may take ten times as much."""
 _HEAD: Final = 1024 * 1024
 _SAMPLED: Final = 20
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+"""Bytes that no JSON text may hold."""
 _UTF16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 Shape = Literal["lines", "json", "binary"]
@@ -153,8 +156,8 @@ def _utf8(line: bytes) -> bytes:
 
 def _shape(head: bytes) -> Shape:
     text = head.lstrip()
-    if text[:1] not in (b"{", b"["):
-        return "binary"
+    if text[:1] not in (b"{", b"[") or (head[:1] == b"\n" and _CONTROL.search(head, 0, 256)):
+        return "binary"  # protobuf may begin with a newline and a brace: a tag, and a length of 123 or 91
     first, newline, rest = text.partition(b"\n")
     if not newline or not rest.strip():
         return "lines"  # one line: it is a record whatever it is

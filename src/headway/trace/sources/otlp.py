@@ -1,6 +1,6 @@
-"""OpenTelemetry traces as OTLP JSON: documents, and lines as the collector's file exporter writes them."""
+"""OpenTelemetry traces as OTLP: JSON and protobuf, single messages and files of many as the collector writes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 from headway.core.errors import BadInputError
@@ -8,7 +8,8 @@ from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.trace.sources.traces import Traces
-from headway.wire.otlp import from_json
+from headway.wire.otlp import Batch, from_json
+from headway.wire.otlp_protobuf import ProtobufReader, is_stream, is_traces, messages
 
 _NAME: Final = "otlp"
 
@@ -21,15 +22,22 @@ class Otlp:
     scattered = False
 
     def claims(self, sample: Sample) -> bool:
-        """By the nesting of its groups: resource, scope, span."""
+        """By the nesting of its groups: resource, scope, span; in protobuf also by the sizes of ids."""
+        if sample.shape == "binary":
+            return is_traces(sample.head) or is_stream(sample.head)
         return any(holds_groups(found, ("resourceSpans",)) for found in sample.objects())
 
     def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
         """One task for each trace."""
         traces = Traces(_NAME)
+        protobuf = ProtobufReader()
         for document in documents:
             for record in document.records(skips):
-                take_json(record.data, record.where, traces, skips)
+                if document.shape != "binary":
+                    take(from_json, record.data, record.where, traces, skips)
+                    continue
+                for number, message in enumerate(messages(record.data), 1):
+                    take(protobuf.read, message, f"{record.where}, message {number}", traces, skips)
         yield from traces.pieces()
 
 
@@ -44,12 +52,12 @@ def holds_groups(found: dict[str, object], names: tuple[str, ...]) -> bool:
     return False
 
 
-def take_json(data: bytes, where: str, traces: Traces, skips: Skips) -> None:
-    """The spans of one JSON message."""
+def take(read: Callable[[bytes], Batch], data: bytes, where: str, traces: Traces, skips: Skips) -> None:
+    """The spans of one message."""
     try:
-        batch = from_json(data)
-    except BadInputError as error:
-        skips.add(f"a record that is no OTLP message: {error.what}", where)
+        batch = read(data)
+    except BadInputError:
+        skips.add("a record that is broken or no OTLP message", where)
         return
     for rejected in batch.rejected:
         for _ in range(rejected.count):

@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from headway.trace.sources.document import Document, Sample
-from headway.trace.sources.otlp import holds_groups, take_json
+from headway.trace.sources.otlp import holds_groups, take
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.trace.sources.traces import Traces
+from headway.wire.otlp import from_json
 
 _NAME: Final = "tempo"
 
@@ -40,7 +41,7 @@ class Tempo:
         traces = Traces(_NAME)
         for document in documents:
             for record in document.records(skips):
-                take_json(_unwrapped(record.data), record.where, traces, skips)
+                take(from_json, _unwrapped(record.data), record.where, traces, skips)
         yield from traces.pieces()
 
 
