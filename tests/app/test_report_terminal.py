@@ -7,8 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from headway.app.report.tasks import TaskTable
-from headway.app.report.layout import Page, console
-from headway.app.report.terminal import render_task
+from headway.app.report.terminal import Page, console, render_task
 from headway.core.money import MicroUsd
 from headway.core.span import Span
 from headway.core.task import SessionId, SpanId, TaskId
