@@ -1,6 +1,6 @@
 """A model's response as agents keep it: of either of OpenAI's APIs, which LiteLLM makes of any other too."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -69,6 +69,17 @@ class Response(Struct):
         """The messages in it: in a chat completion one for each choice."""
         return messages({"choices": self.choices} if self.choices is not None else {"output": self.output}, "assistant")
 
+    def arguments(self) -> dict[str, object]:
+        """What its tools are called with, by the id of the tool call."""
+        held: list[object] = [self.output]
+        held += [_inside(_inside(choice, "message"), "tool_calls") for choice in _listed(self.choices)]
+        found: dict[str, object] = {}
+        for call in [one for calls in held for one in _listed(calls)]:
+            known = _inside(call, "call_id") or _inside(call, "id")
+            if isinstance(known, str):
+                found[known] = _inside(_inside(call, "function") or call, "arguments")
+        return found
+
 
 def inclusive(
     given: int | None, written: int | None, read: int | None, cached: int | None, reasoning: int | None = None
@@ -120,3 +131,11 @@ def as_response(value: object) -> Response | None:
         return msgspec.convert(value, Response)
     except msgspec.ValidationError:
         return None
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _inside(value: object, key: str) -> object:
+    return cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
