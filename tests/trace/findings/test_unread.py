@@ -20,6 +20,12 @@ def test_an_answer_that_the_conversation_goes_on_without() -> None:
     assert finding.spans == ("a",)
 
 
+def test_a_long_system_text_quotes_no_answer() -> None:
+    rules = ("system", "Be brief. " * 500)
+    spans = [told(call("a", 0, 4), rules, ASKED, answer=PLAN), told(call("b", 4, 6), rules, ASKED, ("user", "No."))]
+    assert "unread-answers" in found(spans)
+
+
 def test_an_answer_in_the_next_prompt_was_read() -> None:
     spans = [told(call("a", 0, 4), ASKED, answer=PLAN), told(call("b", 4, 6), ASKED, ("assistant", PLAN))]
     assert "unread-answers" not in found(spans)

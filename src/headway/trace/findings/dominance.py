@@ -91,7 +91,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         seconds=slow.seconds,
         cost=case.charged([slow.call]),
         tokens=case.tokens([slow.call]),
-        confidence="certain",
+        confidence="certain" if case.verdict.timing == "spans" else "likely",
         evidence=(
             (
                 f"It begins {seconds(case.study.held.lo[slow.call])} after the task's start, with"

@@ -1,5 +1,6 @@
 """Time between the parties, which neither a model nor a tool accounts for."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final
 
@@ -88,12 +89,12 @@ def gaps_of(case: Case) -> list[Gap]:
 def _told_of(case: Case, gaps: Iterable[Gap]) -> list[Gap]:
     """Without those in which work began whose end is not known: it may have been at work all the time."""
     tree = case.study.tree
-    lost = [
+    lost = sorted(
         tree.start[i]
         for i, span in enumerate(tree.spans)
         if tree.kinds[i] not in {Step, HumanWait} and (span.end is None or span.end < span.start)
-    ]
-    return [gap for gap in gaps if not any(gap.start - EPSILON <= start < gap.end for start in lost)]
+    )
+    return [gap for gap in gaps if bisect_left(lost, gap.start - EPSILON) == bisect_left(lost, gap.end)]
 
 
 def _told(case: Case, gap: Gap, names: dict[SpanId, str]) -> str:

@@ -1,5 +1,6 @@
 """Calls that failed and were made again: time and tokens paid twice."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
@@ -60,14 +61,15 @@ def _same(case: Case, i: int, after: int) -> bool:
 
 def _pauses(case: Case, pairs: Iterable[tuple[int, int]]) -> float:
     """Seconds of the path between each failure and the next attempt."""
-    held = case.study.held
-    spans = [(held.hi[i], held.lo[after]) for i, after in pairs]
-    return sum(
-        max(min(segment.end, until) - max(segment.start, since), 0.0)
-        for since, until in spans
-        for segment in case.anatomy.path
-        if segment.start < until and segment.end > since
-    )
+    held, path = case.study.held, case.anatomy.path
+    found = 0.0
+    for i, after in pairs:
+        since, until = held.hi[i], held.lo[after]
+        at = bisect_right(path, since, key=lambda segment: segment.end)
+        while at < len(path) and path[at].start < until:
+            found += min(path[at].end, until) - max(path[at].start, since)
+            at += 1
+    return found
 
 
 def _told(case: Case, pairs: list[tuple[int, int]], pauses: float, resent: list[int], more: int) -> Iterable[str]:

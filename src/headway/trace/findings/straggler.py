@@ -33,8 +33,10 @@ def stragglers(case: Case) -> Iterable[Finding]:
         lengths = [held.hi[i] - held.lo[i] for i in group]
         waited = held.hi[last] - held.hi[others[-1]]
         usual, took = median(lengths), held.hi[last] - held.lo[last]
+        if waited < NOTABLE * case.e2e or took < RATIO * usual:
+            continue
         on_path = sum(_inside(case, last, held.hi[others[-1]]))
-        if waited < NOTABLE * case.e2e or took < RATIO * usual or on_path < NOTABLE * case.e2e:
+        if on_path < NOTABLE * case.e2e:
             continue
         ratio = f", {times(took / usual)} times the median of {seconds(usual)}" if usual else ""
         yield Finding(
@@ -60,11 +62,13 @@ def _fan_outs(case: Case) -> Iterator[list[int]]:
     for inside in case.children.values():
         branches = sorted((i for i in inside if _branch(case, i)), key=held.lo.__getitem__)
         group: list[int] = []
+        shortest = 0.0
         for i in branches:
-            shortest = min((held.hi[j] - held.lo[j] for j in group), default=0.0)
+            length = held.hi[i] - held.lo[i]
             if group and held.lo[i] - held.lo[group[0]] > max(TOGETHER * shortest, SKEW):
                 yield group
                 group = []
+            shortest = min(shortest, length) if group else length
             group.append(i)
         yield group
 

@@ -88,20 +88,32 @@ def _cut(case: Case, chat: list[int]) -> list[int]:
 
 
 def _dropped(case: Case, chat: list[int]) -> Iterator[int]:
+    last, longest = _appearances(case, chat)
     for k, i in enumerate(chat[:-1]):
         call, after = case.call(i), case.call(chat[k + 1])
         if call.answer is None or call.answer.chars < LARGE or not call.prompt or after.prompt is None:
             continue
         if call.tool_calls or case.span(i).error is not None or after.prompt[: len(call.prompt)] != call.prompt:
             continue
-        later = (part for j in chat[k + 1 :] for part in case.call(j).prompt or ())
-        if not any(_holds(part.digest, part.chars, call.answer.digest, call.answer.chars) for part in later):
+        if last.get(call.answer.digest, -1) <= k and longest[k + 1] < call.answer.chars:
             yield i
 
 
-def _holds(digest: str, chars: int, answer: str, length: int) -> bool:
-    """Whether a message may be the answer, or long enough to quote it."""
-    return digest == answer or chars >= length
+def _appearances(case: Case, chat: list[int]) -> tuple[dict[str, int], list[int]]:
+    """In which call of the chat a message was read last; and how long the longest is that is new from a call on.
+
+    Whatever is new and no shorter than an answer may quote it.
+    """
+    last: dict[str, int] = {}
+    longest = [0] * len(chat)
+    for k, i in enumerate(chat):
+        for part in case.call(i).prompt or ():
+            if part.digest not in last:
+                longest[k] = max(longest[k], part.chars)
+            last[part.digest] = k
+    for k in range(len(chat) - 2, -1, -1):
+        longest[k] = max(longest[k], longest[k + 1])
+    return last, longest
 
 
 def _written(case: Case, calls: Iterable[int]) -> MicroUsd | None:
