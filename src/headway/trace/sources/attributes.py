@@ -163,6 +163,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "cost": ("operation.cost", "llm.cost.total", "gen_ai.usage.cost", "gen_ai.cost.total_tokens", "cost_usd"),
     "finish": (
         "gen_ai.response.finish_reasons",
+        "gen_ai.response.finish_reason",
         "ai.response.finishReason",
         "gen_ai.completion.0.finish_reason",
         "llm.finish_reason",
@@ -226,6 +227,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "traceloop.association.properties.session_id",
         "gcp.vertex.agent.session_id",
         "mlflow.trace.session",
+        "exgentic.session.id",
     ),
     "error": ("error.type", "exception.type"),
     "failed": ("error", "is_error"),

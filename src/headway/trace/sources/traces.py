@@ -16,6 +16,7 @@ from headway.wire.otel import RawSpan
 
 _SPAN_DIGITS: Final = 16
 """Of a span id of W3C trace context."""
+_HEX: Final = "0123456789abcdef"
 
 
 class Traces:
@@ -63,8 +64,8 @@ class Traces:
             if raw.trace:
                 self._tasks[raw.trace] = task
         raw.trace = task
-        if len(raw.id) != _SPAN_DIGITS:
+        if len(raw.id) != _SPAN_DIGITS or raw.id.strip(_HEX):
             raw.id = span_of(self._source, task, raw.id) if raw.id else span_id(self._source, where, str(number))
-        if raw.parent is not None and len(raw.parent) != _SPAN_DIGITS:
+        if raw.parent is not None and (len(raw.parent) != _SPAN_DIGITS or raw.parent.strip(_HEX)):
             raw.parent = span_of(self._source, task, raw.parent)
         return task
