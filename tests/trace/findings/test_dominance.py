@@ -53,7 +53,7 @@ def test_many_short_turns() -> None:
     finding = found(spans)["iterations-dominate"]
     assert finding.seconds == 9
     assert len(finding.spans) == 10
-    assert "10, half of them under 1.00 s, make up 100 % of the 10.0 s" in finding.title
+    assert "10 of 1.00 s (median) make up 100 % of the 10.0 s" in finding.title
     assert finding.tokens is None
 
 
@@ -68,7 +68,7 @@ def test_one_turn_that_takes_more_than_all_others() -> None:
     finding = found(spans)["one-turn-dominates"]
     assert finding.seconds == 8
     assert finding.spans == ("b", "t")
-    assert finding.title == "One of 3 turns takes 8.00 s of the 10.0 s (80 %); half of them take under 1.00 s."
+    assert finding.title == "One of 3 turns takes 8.00 s of the 10.0 s (80 %); the median turn takes 1.00 s."
     assert "begins 1.00 s after" in finding.evidence[0]
     assert "b 5.00 s, t 3.00 s" in finding.evidence[0]
     assert "one-turn-dominates" not in found(spans, "none")

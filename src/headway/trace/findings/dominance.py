@@ -87,7 +87,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
     yield Finding(
         name="one-turn-dominates",
         title=f"One of {len(turns):,} turns takes {seconds(slow.seconds)} of the {seconds(case.e2e)}"
-        f" ({share(slow.seconds, case.e2e)}); half of them take under {seconds(usual)}.",
+        f" ({share(slow.seconds, case.e2e)}); the median turn takes {seconds(usual)}.",
         seconds=slow.seconds,
         cost=case.charged([slow.call]),
         tokens=case.tokens([slow.call]),
@@ -117,7 +117,7 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
     model = sum(case.spent(turn.call, *MODEL_TIME) for turn in turns)
     yield Finding(
         name="iterations-dominate",
-        title=f"It is the number of turns, not any one: {len(turns):,}, half of them under {seconds(usual)}, make up"
+        title=f"It is the number of turns, not any one: {len(turns):,} of {seconds(usual)} (median) make up"
         f" {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
         seconds=sum(lengths[:-1]),
         cost=case.charged(turn.call for turn in turns[:-1]),
