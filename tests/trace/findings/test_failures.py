@@ -41,11 +41,13 @@ def test_a_call_that_goes_on_with_another_tool_retries_nothing() -> None:
 
 
 def test_a_shell_is_called_again_for_anything() -> None:
-    spans: list[Span] = []
-    for i in range(5):
-        spans.append(call(f"c{i}", 2 * i, 2 * i + 1, asks=(f"{i}",)))
-        spans.append(used(tool(f"t{i}", 2 * i + 1, 2 * i + 2, by=f"c{i}"), "shell", failed=i == 0))
-    assert found([*spans, call("end", 10, 11)])["failed-tools"].spans == ("t0",)
+    def shell(first: str | None, second: str | None) -> list[Span]:
+        again = used(RETRIED[3], "run_shell", second, failed=False)
+        return [RETRIED[0], used(RETRIED[1], "run_shell", first, failed=True), RETRIED[2], again, RETRIED[4]]
+
+    assert found(shell("make test", "ls"))["failed-tools"].spans == ("t",)
+    assert found(shell(None, None))["failed-tools"].spans == ("t",)
+    assert found(shell("make test", "make test"))["failed-tools"].spans == ("t", "b")
 
 
 def test_tools_that_worked() -> None:

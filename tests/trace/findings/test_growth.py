@@ -53,6 +53,13 @@ def test_prompts_that_begin_otherwise_are_other_conversations() -> None:
     assert "context-growth" not in found(spans)
 
 
+def test_a_leap_may_be_another_conversation_or_one_huge_result() -> None:
+    leap = turns(1000, 20_000, 21_000, 22_000)
+    assert "context-growth" not in found(leap)
+    known = [told(span, ("user", "Read it."), *[("tool", "text")] * i) for i, span in enumerate(leap)]
+    assert "context-growth" in found(known)
+
+
 def test_short_prompts_are_quickly_read() -> None:
     assert "context-growth" not in found(turns(10, 1000, 2000, 4000))
 

@@ -31,6 +31,12 @@ def test_of_flushed_spans_no_seconds_are_told() -> None:
     assert [one.name for one in ranking(flushed)] == ["flushed-ends"]
 
 
+def test_spans_that_never_ended_were_ended_by_no_flush() -> None:
+    pending = [step("root", 0, 9), call("a", 0, 9, "root"), tool("t", 9, None, "root"), tool("u", 9, None, "root")]
+    assert "flushed-ends" not in found(pending)
+    assert found(pending)["unfinished-spans"].spans == ("t", "u")
+
+
 def test_spans_that_end_when_they_are_done() -> None:
     assert "flushed-ends" not in found([step("root", 0, 9), call("a", 0, 4, "root"), tool("t", 4, 9, "root")])
 

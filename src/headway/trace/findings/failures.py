@@ -1,19 +1,17 @@
 """Tools that failed, and what it took to call them again."""
 
-from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
+from headway.core.span import ToolUse
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural
 from headway.trace.findings.finding import Finding
 from headway.trace.findings.repeats import failed
 
-ALL_ROUND: Final = 0.25
-"""Of a task's tool calls: a tool that makes up more, such as a shell, is called again for anything, not to retry."""
-FEW: Final = 3
-"""Uses; up to so many, none is all-round."""
+ALL_ROUND: Final = ("bash", "command", "computer", "exec", "interpreter", "python", "shell", "terminal")
+"""In the name of a tool that does anything: where it is called again otherwise, that need not be for the failure."""
 
 
 def failed_tools(case: Case) -> Iterable[Finding]:
@@ -51,18 +49,22 @@ def failed_tools(case: Case) -> Iterable[Finding]:
 
 
 def _retried(case: Case, lost: list[int]) -> set[int]:
-    """Calls that ask for nothing but tools which failed in the turn before; for an all-round tool that says nothing."""
-    uses = Counter(case.span(i).name for i, _ in case.tools())
-    most = max(ALL_ROUND * uses.total(), FEW)
-    asked = {tool: call for call, tools in case.issued.items() for tool in tools}
-    names: dict[int, set[str]] = {}
-    for tool in lost:
-        if tool in asked and uses[case.span(tool).name] <= most:
-            names.setdefault(asked[tool], set()).add(case.span(tool).name)
+    """Calls that ask for nothing but tools which failed in the turn before."""
+    failures = set(lost)
     found: set[int] = set()
     for chat in case.chats:
         for before, after in pairwise(chat):
-            again = {case.span(i).name for i in case.issued.get(after, ())}
-            if again and again <= names.get(before, set()):
+            wrong = {_wanted(case, i) for i in case.issued.get(before, ()) if i in failures}
+            again = {_wanted(case, i) for i in case.issued.get(after, ())}
+            if again and again <= wrong:
                 found.add(after)
     return found
+
+
+def _wanted(case: Case, i: int) -> tuple[str, str | None]:
+    """What a tool call is for: its name, and for a tool that does anything, what it was called with."""
+    work = case.span(i).work
+    name, arguments = (work.name, work.arguments) if isinstance(work, ToolUse) else ("", None)
+    if not any(word in name.lower() for word in ALL_ROUND):
+        return name, None
+    return name, arguments or case.span(i).id

@@ -18,6 +18,8 @@ RATIO: Final = 3.0
 """Longest prompt / first: a prompt that only triples is a normal loop."""
 LONG: Final = 4096
 """Tokens; a shorter prompt is quickly read, however often."""
+STEP: Final = 0.5
+"""Of the growth: where one call alone brings more, and its prompt is unknown, it may be another conversation."""
 RISING: Final = 0.75
 """Of the calls: prompts that shrink more often are not one history."""
 WEIGHT: Final = 0.5
@@ -70,11 +72,13 @@ def context_growth(case: Case) -> Iterable[Finding]:
 
 
 def _one_history(case: Case, chat: Sequence[int], read: Sequence[int]) -> bool:
-    """Whether prompts seldom shrink and, where they are known, mostly begin as the ones before did."""
+    """Whether prompts seldom shrink and mostly begin as the ones before did; if they are unknown, grow by and by."""
     prompts = [case.call(i).prompt for i in chat]
     known = [(a, b) for a, b in pairwise(prompts) if a is not None and b is not None]
     same = sum(all(one.shape == other.shape for one, other in zip(a, b, strict=False)) for a, b in known)
-    return sum(b >= a for a, b in pairwise(read)) >= RISING * (len(read) - 1) and same >= len(known) / 2
+    steps = [b - a for a, b in pairwise(read)]
+    goes_on = same >= len(known) / 2 if known else max(steps) <= STEP * (max(read) - read[0])
+    return goes_on and sum(step >= 0 for step in steps) >= RISING * len(steps)
 
 
 def _again(case: Case) -> Iterable[str]:

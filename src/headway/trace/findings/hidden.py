@@ -12,6 +12,8 @@ from headway.trace.phases import MODEL
 
 LEAST: Final = 0.1
 """Of E2E: less than that, unsplit, hides nothing that matters."""
+LATE: Final = 2
+"""Spans; one always ends with the task."""
 
 
 def unsplit_model(case: Case) -> Iterable[Finding]:
@@ -51,11 +53,13 @@ def unfinished_spans(case: Case) -> Iterable[Finding]:
 
 
 def flushed_ends(case: Case) -> Iterable[Finding]:
-    """Ends that are the exporter's, not the work's."""
+    """Ends that are the exporter's, not the work's; those that were never recorded are another matter."""
     if not case.study.flushed:
         return
     held = case.study.held
-    late = [i for i in held.nodes[1:] if held.hi[i] >= held.hi[0] - FLUSH]
+    late = [i for i in held.nodes[1:] if held.hi[i] >= held.hi[0] - FLUSH and case.span(i).end is not None]
+    if len(late) < LATE:
+        return
     yield Finding(
         name="flushed-ends",
         title=f"{len(late):,} of {plural(len(held.nodes) - 1, 'span')} end together with the task: their ends are the"

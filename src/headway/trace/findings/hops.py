@@ -39,7 +39,7 @@ class Gap(Struct, frozen=True):
 
 def hop_gaps(case: Case) -> Iterable[Finding]:
     """In a tenth of E2E or more neither a model nor a tool is at work."""
-    if not case.timed or not case.anatomy.calls:
+    if not case.timed or not case.study.turns:
         return
     gaps = _told_of(case, gaps_of(case))
     spent = sum(gap.length for gap in gaps)
