@@ -54,9 +54,6 @@ Fact = Literal[
 Facts = dict[Fact, object]
 """What a span's attributes say, whatever they are called there."""
 
-Role = Literal["call", "tool", "agent", "step", "retrieval", "human"]
-"""What kind of work a span did."""
-
 TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "operation": (
         "gen_ai.operation.name",  # OTel 1.27
@@ -74,6 +71,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "llm.provider",
         "llm.system",
         "ai.model.provider",
+        "mlflow.llm.provider",
     ),
     "model": (
         "gen_ai.response.model",
@@ -118,6 +116,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "cache_read": (
         "gen_ai.usage.cache_read.input_tokens",  # OTel 1.40
         "gen_ai.usage.cache_read_input_tokens",  # Traceloop
+        "gen_ai.usage.cached_tokens",
         "gen_ai.usage.input_tokens.cached",  # Sentry
         "gen_ai.usage.details.cache_read_tokens",  # Pydantic AI
         "gen_ai.usage.details.cache_read_input_tokens",
@@ -126,6 +125,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "ai.usage.cachedInputTokens",
         "ai.usage.inputTokenDetails.cacheReadTokens",
         "cache_read_tokens",
+        "cache_read_input_tokens",  # MLflow
         "cached_content_token_count",  # Gemini CLI
     ),
     "cache_write": (
@@ -138,6 +138,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "llm.token_count.prompt_details.cache_write",
         "ai.usage.inputTokenDetails.cacheWriteTokens",
         "cache_creation_tokens",
+        "cache_creation_input_tokens",  # MLflow
     ),
     "reasoning": (
         "gen_ai.usage.reasoning.output_tokens",  # OTel 1.41
@@ -157,14 +158,25 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "gen_ai.server.time_to_first_token",
         "gen_ai.latency.time_to_first_token",  # vLLM
         "ai.response.msToFirstChunk",
+        "ai.stream.msToFirstChunk",
         "ttft_ms",
     ),
     "queue": ("gen_ai.latency.time_in_queue",),
-    "cost": ("operation.cost", "llm.cost.total", "gen_ai.usage.cost", "gen_ai.cost.total_tokens", "cost_usd"),
+    "cost": (
+        "operation.cost",  # Pydantic AI
+        "llm.cost.total",
+        "gen_ai.usage.cost",
+        "gen_ai.usage.cost_usd",
+        "gen_ai.cost.total_tokens",  # Sentry
+        "mlflow.llm.cost",
+        "total_cost",  # inside MLflow's
+        "cost_usd",  # Claude Code
+    ),
     "finish": (
         "gen_ai.response.finish_reasons",
         "gen_ai.response.finish_reason",
         "ai.response.finishReason",
+        "ai.finishReason",
         "gen_ai.completion.0.finish_reason",
         "llm.finish_reason",
         "stop_reason",
@@ -196,6 +208,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "arguments": (
         "gen_ai.tool.call.arguments",  # OTel 1.38
         "gen_ai.tool.input",  # Sentry
+        "gen_ai.tool.arguments",
         "tool_arguments",  # Pydantic AI
         "tool.parameters",
         "ai.toolCall.args",
@@ -209,6 +222,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "result": (
         "gen_ai.tool.call.result",
         "gen_ai.tool.output",
+        "gen_ai.tool.result",
         "tool_response",
         "ai.toolCall.result",
         "ai.toolCall.output",
@@ -225,13 +239,14 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "sessionId",
         "langfuse.session.id",
         "traceloop.association.properties.session_id",
+        "ai.telemetry.metadata.sessionId",
         "gcp.vertex.agent.session_id",
         "mlflow.trace.session",
         "exgentic.session.id",
     ),
     "error": ("error.type", "exception.type"),
     "failed": ("error", "is_error"),
-    "success": ("success",),
+    "success": ("success", "gen_ai.tool.status"),
     "system": ("gen_ai.system_instructions", "ai.prompt.system"),
     "prompt": (
         "gen_ai.input.messages",  # OTel 1.37
@@ -244,8 +259,9 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "gen_ai.output.text",
         "gen_ai.response.text",  # Sentry
         "ai.response.text",
+        "ai.result.text",
     ),
-    "answer_calls": ("gen_ai.response.tool_calls", "ai.response.toolCalls"),
+    "answer_calls": ("gen_ai.response.tool_calls", "ai.response.toolCalls", "ai.result.toolCalls"),
     "request": (
         "gcp.vertex.agent.llm_request",
         "request_data",  # Logfire
@@ -254,85 +270,12 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "response": ("gcp.vertex.agent.llm_response", "response_data", "mlflow.spanOutputs"),
     "method": ("http.request.method", "http.method"),
     "url": ("url.full", "http.url"),
-    "status": ("http.response.status_code", "http.status_code"),
+    "status": ("http.response.status_code", "http.status_code", "status_code"),
     "events": ("events",),
     "duration": ("duration",),
     "entity": ("traceloop.entity.name", "traceloop.workflow.name", "operation.name"),
     "asked": ("user_prompt",),  # Claude Code
 }
-
-OPERATIONS: Final[dict[str, Role]] = {
-    # OTel
-    "chat": "call",
-    "generate_content": "call",
-    "text_completion": "call",
-    "embeddings": "retrieval",
-    "retrieval": "retrieval",
-    "invoke_agent": "agent",
-    "invoke_workflow": "agent",
-    "create_agent": "step",
-    "execute_tool": "tool",
-    # OpenInference, MLflow, Traceloop
-    "llm": "call",
-    "chat_model": "call",
-    "completion": "call",
-    "tool": "tool",
-    "agent": "agent",
-    "workflow": "agent",
-    "retriever": "retrieval",
-    "embedding": "retrieval",
-    "reranker": "retrieval",
-    "rerank": "retrieval",
-    "chain": "step",
-    "task": "step",
-    # Vercel AI SDK
-    "ai.generatetext": "agent",
-    "ai.streamtext": "agent",
-    "ai.generateobject": "agent",
-    "ai.streamobject": "agent",
-    "ai.generatetext.dogenerate": "call",
-    "ai.streamtext.dostream": "call",
-    "ai.generateobject.dogenerate": "call",
-    "ai.streamobject.dostream": "call",
-    "ai.toolcall": "tool",
-    "ai.embed": "retrieval",
-    "ai.embedmany": "retrieval",
-    "ai.embed.doembed": "retrieval",
-    "ai.embedmany.doembed": "retrieval",
-    # Gemini CLI, Claude Code
-    "llm_call": "call",
-    "llm_request": "call",
-    "tool_call": "tool",
-    "tool.execution": "step",
-    "tool.blocked_on_user": "human",
-    "agent_call": "agent",
-    "interaction": "agent",
-    # Sentry
-    "gen_ai.chat": "call",
-    "gen_ai.generate_content": "call",
-    "gen_ai.invoke_agent": "agent",
-    "gen_ai.execute_tool": "tool",
-}
-"""What each dialect's word for an operation means; in lower case, for they differ in that too."""
-
-NAMES: Final[dict[str, Role]] = {
-    "invoke_agent": "agent",
-    "invoke_workflow": "agent",
-    "execute_tool": "tool",
-    "call_llm": "call",  # Google ADK
-    "agent_run": "agent",  # Google ADK
-    "agent run": "agent",  # Pydantic AI
-    "running tool": "tool",  # Pydantic AI
-}
-"""What a span's name means, whole or up to its first space, where no attribute says what it did."""
-
-PROVIDERS: Final[dict[str, str]] = {
-    "az.ai.inference": "azure.ai.inference",
-    "az.ai.openai": "azure.ai.openai",
-    "gemini": "gcp.gemini",
-    "vertex_ai": "gcp.vertex_ai",
-}
-"""Names of providers that OTel has renamed."""
 
 OLD_CALLS: Final = "gen_ai.system"
 """What a call carries beside its model that says nothing of its operation: conventions before OTel 1.27."""
@@ -381,7 +324,7 @@ FIRST_TOKEN_EVENTS: Final = frozenset(
 )
 """Events whose first is the arrival of the first chunk of a streamed answer."""
 
-_MILLISECONDS: Final = frozenset({"ai.response.msToFirstChunk", "ttft_ms"})
+_MILLISECONDS: Final = frozenset({"ai.response.msToFirstChunk", "ai.stream.msToFirstChunk", "ttft_ms"})
 """Names whose values are in ms; all other times are in seconds."""
 
 _PLACES: Final[dict[str, tuple[Fact, int]]] = {

@@ -15,18 +15,15 @@ from headway.core.usage import Usage
 from headway.trace.sources.attributes import (
     EXCLUSIVE_NAMES,
     FIRST_TOKEN_EVENTS,
-    NAMES,
-    OPERATIONS,
-    PROVIDERS,
     RESULTS,
     Facts,
-    Role,
     facts,
     host,
 )
 from headway.trace.sources.digests import arguments_digest, part
 from headway.trace.sources.exchange import Exchange, asked_model, digested, exchange
 from headway.trace.sources.messages import Parts, decoded, plain
+from headway.trace.sources.operations import NAMES, OPERATIONS, PROVIDERS, Role
 from headway.trace.sources.scalars import count, number, text, truth
 from headway.wire.otel import RawSpan
 
@@ -111,7 +108,7 @@ def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Model
     queued = number(said.get("queue"))
     sent = None if queued is None or not 0 <= queued <= _length(raw) else raw.start + queued
     attempt = count(said.get("attempt"))
-    cost = number(said.get("cost"))
+    cost = _cost(said)
     return ModelCall(
         model=text(said.get("model")) or asked_model(said) or UNKNOWN_MODEL,
         provider=_provider(said),
@@ -123,10 +120,16 @@ def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Model
         finish_reason=text(said.get("finish")) or answer.finish,
         attempts=attempt or None,
         tool_calls=answer.calls,
-        cost=None if cost is None or cost < 0 else MicroUsd(int(cost * 1_000_000 + 0.5)),
+        cost=cost,
         prompt=prompt,
         answer=answer.part,
     )
+
+
+def _cost(said: Facts) -> MicroUsd | None:
+    held = decoded(said.get("cost"))
+    dollars = number(facts(cast("dict[str, object]", held)).get("cost") if isinstance(held, dict) else held)
+    return None if dollars is None or dollars < 0 else MicroUsd(int(dollars * 1_000_000 + 0.5))
 
 
 def _length(raw: RawSpan) -> float:

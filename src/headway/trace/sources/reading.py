@@ -5,11 +5,12 @@ from typing import Final
 from msgspec import Struct
 
 from headway.core.span import Span
-from headway.trace.sources.attributes import OLD_CALLS, STREAM_ENDS, Facts, Role, facts
+from headway.trace.sources.attributes import OLD_CALLS, STREAM_ENDS, Facts, facts
 from headway.trace.sources.draft import first_words
 from headway.trace.sources.exchange import asked, exchange
 from headway.trace.sources.genai import interpret, role_of
 from headway.trace.sources.messages import Parts
+from headway.trace.sources.operations import Role
 from headway.trace.sources.scalars import count, number, text
 from headway.wire.otel import RawSpan
 

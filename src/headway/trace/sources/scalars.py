@@ -7,6 +7,7 @@ import msgspec
 
 _MOST: Final = 1e15
 """A count above this is no count."""
+_WORDS: Final = {"true": True, "false": False, "success": True, "error": False}
 _LARGEST: Final = 1e300
 """Integers of JSON may be larger than any float."""
 
@@ -50,4 +51,4 @@ def truth(value: object) -> bool | None:
     """True or false, which may be written as a word."""
     if isinstance(value, bool):
         return value
-    return {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else None
+    return _WORDS.get(value.lower()) if isinstance(value, str) else None
