@@ -32,7 +32,7 @@ def tool(name: str, status: str, second: int | None, output: str | None = "done"
 
 
 TOKENS = {"input": 100, "output": 10, "cached": 60, "thoughts": 5, "tool": 7, "total": 122}
-ROWS = [
+ROWS: list[dict[str, object]] = [
     HEAD,
     message(1, "user", [{"text": "List the files"}]),
     {"$set": {"lastUpdated": "2026-03-01T10:00:01Z"}},
