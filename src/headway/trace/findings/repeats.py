@@ -7,10 +7,10 @@ from typing import Final
 from headway.core.span import ToolUse
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural
-from headway.trace.findings.finding import Confidence, Finding
+from headway.trace.findings.finding import Finding
 
 POLLS: Final = 3
-"""Uses in all: twice may be a look before and after."""
+"""Turns in all: two may be a look before and after."""
 STANDSTILL: Final = 2
 """Turns in a row that bring nothing new: one alone may be a second look."""
 
@@ -54,33 +54,50 @@ def repeated_tools(case: Case) -> Iterable[Finding]:
 
 
 def polled_tools(case: Case) -> Iterable[Finding]:
-    """Same tool, same arguments, another result each time: it was asked whether something is done."""
-    polls: list[int] = []
-    for uses in _groups(case):
-        results = [_result(case, i) for i in uses]
-        changed = all(b is not None and a != b for a, b in pairwise(results))
-        if len(uses) >= POLLS and results[0] is not None and changed:
-            polls += uses
+    """Turn after turn asks the same tool the same and gets another result: it waits for something to be done."""
+    polls = [(call, i) for chat in case.chats for run in _polls(case, chat) for call, i in run[1:]]
     if not polls:
         return
-    calls = [call for call, tools in case.issued.items() if tools and set(tools) <= set(polls)]
-    waited = case.path_seconds([*polls, *calls])
+    calls = [call for call, _ in polls]
+    tools = [i for _, i in polls]
+    spent = case.path_seconds([*calls, *tools])
     yield Finding(
         name="polled-tools",
-        title=f"{plural(len(polls), 'tool call')} asked the same again and again until the answer changed"
-        + case.ending(waited),
-        seconds=waited,
-        cost=case.charged(calls) if calls else None,
-        tokens=case.tokens(calls) if calls else None,
-        confidence="possible",
-        evidence=(
-            f"Same arguments, another result each time: {named(case.span(i).name for i in polls)}.",
-            f"{plural(len(calls), 'model call')} did nothing else but ask for them.",
-        ),
-        check="See whether they wait for one thing to be done, or look at something that the task itself changes.",
+        title=f"{plural(len(polls), 'turn')} only asked again what the turn before had asked, and got another answer"
+        + case.ending(spent),
+        seconds=spent,
+        cost=case.charged(calls),
+        tokens=case.tokens(calls),
+        confidence="likely",
+        evidence=(f"Same arguments, another result each time: {named(case.span(i).name for i in tools)}.",),
+        check="See what they wait for, and how long that takes.",
         remedy="Let one tool call wait until the work is done, instead of a model call for every look.",
-        spans=case.ids([*calls, *polls]),
+        spans=case.ids([*calls, *tools]),
     )
+
+
+def _polls(case: Case, chat: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
+    """Runs of turns, each a call and its only tool, that ask the same; the first of a run is no repeat."""
+    run: list[tuple[int, int]] = []
+    for call in chat:
+        tools = case.issued.get(call, [])
+        here = (call, tools[0]) if len(tools) == len(case.call(call).tool_calls) == 1 else None
+        if here and run and _asks_again(case, run[-1][1], here[1]):
+            run.append(here)
+            continue
+        if len(run) >= POLLS:
+            yield run
+        run = [here] if here else []
+    if len(run) >= POLLS:
+        yield run
+
+
+def _asks_again(case: Case, before: int, after: int) -> bool:
+    a, b = case.span(before).work, case.span(after).work
+    if not isinstance(a, ToolUse) or not isinstance(b, ToolUse) or a.arguments is None:
+        return False
+    results = _result(case, before), _result(case, after)
+    return (a.name, a.arguments) == (b.name, b.arguments) and None not in results and results[0] != results[1]
 
 
 def standstill(case: Case) -> Iterable[Finding]:
@@ -95,7 +112,6 @@ def standstill(case: Case) -> Iterable[Finding]:
         return
     tools = [i for call in stuck for i in case.issued.get(call, ())]
     spent = case.path_seconds([*stuck, *tools])
-    confidence: Confidence = "certain" if longest > STANDSTILL else "likely"
     yield Finding(
         name="no-progress",
         title=f"The loop makes no progress: {plural(len(stuck), 'turn')} only repeat earlier ones, outcome and all"
@@ -103,7 +119,7 @@ def standstill(case: Case) -> Iterable[Finding]:
         seconds=spent,
         cost=case.charged(stuck),
         tokens=case.tokens(stuck),
-        confidence=confidence,
+        confidence="likely",
         evidence=(
             f"At most {longest:,} in a row; what they call: {named(case.span(i).name for i in tools)}."
             if tools

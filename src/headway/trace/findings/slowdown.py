@@ -1,12 +1,11 @@
 """Turns get slower as the history grows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
-from headway.core.task import SpanId
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, seconds, share
-from headway.trace.findings.finding import Finding
+from headway.trace.findings.finding import Confidence, Finding
 from headway.trace.phases import MODEL, PREFILL, Phase
 from headway.trace.stats import Line, fit
 
@@ -73,7 +72,7 @@ def _found(case: Case, points: Points, line: Line, phase: Phase) -> Iterable[Fin
     if spent < LEAST * case.e2e:
         return
     what = "the time to the first token" if phase == PREFILL else "a call's time"
-    confidence: Literal["likely", "possible"] = "likely" if phase == PREFILL else "possible"
+    confidence: Confidence = "likely" if phase == PREFILL else "possible"
     thousand = [seconds(1000 * slope) for slope in (line.slope, line.slope_low, line.slope_high)]
     whole = "" if phase == PREFILL else ", at equal output; the first token was not timed, so waiting is in it"
     yield Finding(
@@ -93,7 +92,7 @@ def _found(case: Case, points: Points, line: Line, phase: Phase) -> Iterable[Fin
         " together with the history.",
         remedy="Keep the prefix cached (lever: full prefix-cache hits), shorten what tools return, and compact the"
         " history before it is this long.",
-        spans=_ids(case, points),
+        spans=case.ids(i for i, _, _ in points),
     )
 
 
@@ -103,10 +102,6 @@ def _cached(case: Case, calls: Sequence[int]) -> tuple[str, ...]:
     if len(known) < len(read):
         return ("How much of the prompts came from a cache is not in the record.",)
     return (f"From the cache came {share(sum(c for c, _ in known), sum(t for _, t in known))} of their input tokens.",)
-
-
-def _ids(case: Case, points: Points) -> tuple[SpanId, ...]:
-    return case.ids(i for i, _, _ in points)
 
 
 def _input(case: Case, i: int) -> int:
