@@ -132,6 +132,6 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
         ),
         check="Compare tasks of the same kind: E2E should rise in step with their number of calls.",
         remedy="Give the first prompt what the loop goes to look for, ask for several tools in one response, limit the"
-        " steps (lever: iterations fewer).",
+        " steps (lever: one iteration fewer).",
         spans=case.ids(turn.call for turn in turns),
     )

@@ -85,6 +85,6 @@ def iteration_tail(accounts: Sequence[Account]) -> Iterable[Finding]:
         ),
         check="Read one of the slowest: what does it look for in its last turns? Are its turns as long as others'?",
         remedy="Limit the number of steps and answer with what is there, stop loops that make no progress, and put into"
-        " the first prompt what they search for (lever: iterations fewer).",
+        " the first prompt what they search for (lever: one iteration fewer).",
         tasks=tuple(task for _, _, task in reversed(slowest)),
     )

@@ -49,7 +49,7 @@ def late_first_text(case: Case) -> Iterable[Finding]:
         if not earlier
         else "See whether the agent shows its users what the earlier calls wrote: then the silence ended sooner.",
         remedy="Show what is being done while it is done, stream the plan or partial answers, and make fewer calls"
-        " before the answer (lever: iterations fewer).",
+        " before the answer (lever: one iteration fewer).",
         spans=case.ids(turns),
     )
 
