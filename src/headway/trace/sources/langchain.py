@@ -93,7 +93,8 @@ def _inside(held: Fields) -> Fields | None:
     """What a serialised object or a wrapped message holds."""
     if held.get("lc") == 1:
         return _fields(held.get("kwargs"))
-    return _fields(held["data"]) if held.get("type") in _ROLES and isinstance(held.get("data"), dict) else None
+    kind = held.get("type")
+    return _fields(held.get("data")) or None if isinstance(kind, str) and kind in _ROLES else None
 
 
 def _generated(value: object) -> Fields:

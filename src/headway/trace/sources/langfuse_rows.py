@@ -115,8 +115,8 @@ def is_row(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     found = cast("dict[str, object]", value)
-    if "type" in found:
-        return found["type"] in KINDS and any(names <= found.keys() for names in _OBSERVATION)
+    if isinstance(kind := found.get("type"), str):
+        return kind in KINDS and any(names <= found.keys() for names in _OBSERVATION)
     return (
         any(names <= found.keys() for names in _TRACE)
         or ("trace" in found and isinstance(found.get("observations"), list) and is_row(found["trace"]))

@@ -1,14 +1,17 @@
 """What was asked and answered, out of an input and an output as products record them beside a span."""
 
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
 from headway.trace.sources.draft import first_words
 from headway.trace.sources.langchain import plain_messages
-from headway.trace.sources.messages import messages
+from headway.trace.sources.messages import decoded, messages
 
 Fields = dict[str, object]
+
+_QUOTED: Final = 2
+"""How often a text may have been written as JSON: Langfuse's own traces do it twice."""
 
 
 def request(value: object) -> object | None:
@@ -32,11 +35,13 @@ def response(value: object) -> object:
 
 def title_of(value: object) -> str | None:
     """The first words of the last thing that a user said in a recorded input."""
-    if isinstance(value, str) and value[:1] == '"':
-        try:
-            value = cast("object", msgspec.json.decode(value))
-        except msgspec.DecodeError:
-            return None
+    for _ in range(_QUOTED):
+        if isinstance(value, str) and value[:1] == '"':
+            try:
+                value = cast("object", msgspec.json.decode(value))
+            except msgspec.DecodeError:
+                return None
+    value = decoded(value)
     said = _said(value)
     if not said and isinstance(value, dict):  # a function's only argument, whatever it is called
         held = list(cast("Fields", value).values())
