@@ -114,7 +114,7 @@ def test_an_ambiguous_beginning_lists_the_candidates(headway: Run, store: Path) 
 def test_one_task_must_be_named_and_only_one(headway: Run, store: Path) -> None:
     neither, both = headway("explain", "--store", store), headway("explain", "aaa", "--last", "--store", store)
     assert (neither.code, both.code) == (1, 1)
-    assert "Name one task" in neither.err
+    assert "Name what to explain" in neither.err
     assert "not both" in both.err
 
 

@@ -3,6 +3,7 @@ from math import fsum
 
 import msgspec
 import pytest
+from accounts import accounted
 from msgspec.structs import replace
 
 from headway.app.report.document import Account, TaskList, task_json, tasks_json
@@ -13,7 +14,7 @@ from headway.trace.store import TaskRow
 
 
 def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
-    document = json.loads(task_json(anatomy, levers))
+    document = json.loads(task_json(accounted(anatomy, levers)))
     assert document["schema"] == "headway.explain/1"
     assert list(document) == [
         "schema",
@@ -39,6 +40,11 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "cost_usd_micro",
         "levers",
         "unknowns",
+        "title",
+        "findings",
+        "record",
+        "left_out",
+        "what_if",
     ]
     assert document["spans"][3] == {
         "id": "execute_tool calculator@8.4",
@@ -71,7 +77,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
 
 
 def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
-    account = msgspec.json.decode(task_json(anatomy, levers), type=Account)
+    account = msgspec.json.decode(task_json(accounted(anatomy, levers)), type=Account)
     terms = [
         (term.hop_s, term.queue_s, term.prefill_s, term.decode_s, term.unsplit_s, term.tools_s)
         for term in account.terms
@@ -83,12 +89,12 @@ def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[
 def test_the_engines_pace_is_marked_as_its_own(anatomy: Anatomy) -> None:
     first, *others = anatomy.iterations
     marked = replace(anatomy, iterations=(replace(first, tpot=0.05, tpot_by_engine=True), *others))
-    terms = json.loads(task_json(marked, ()))["terms"]
+    terms = json.loads(task_json(accounted(marked, ())))["terms"]
     assert [(term["tpot_s"], term["tpot_by_engine"]) for term in terms[:2]] == [(0.05, True), (0.038, False)]
 
 
 def test_unknown_is_null_and_never_0(anatomy: Anatomy) -> None:
-    document = json.loads(task_json(replace(anatomy, task_ttft=None, cached_share=None), ()))
+    document = json.loads(task_json(accounted(replace(anatomy, task_ttft=None, cached_share=None), ())))
     assert (document["cost_usd_micro"], document["task_ttft_s"], document["cached_share"]) == (None, None, None)
     assert document["usage"]["cache_write"] is None
     assert document["spans"][5]["slack_s"] is None, "infinite: nothing waits for it"

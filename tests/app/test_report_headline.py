@@ -1,3 +1,4 @@
+from accounts import accounted
 from msgspec.structs import replace
 
 from headway.app.report.headline import headline
@@ -14,7 +15,7 @@ def span(work: Work) -> Span:
 
 
 def test_one_sentence_says_what_the_user_waited_for(anatomy: Anatomy) -> None:
-    assert headline(anatomy) == (
+    assert headline(accounted(anatomy)) == (
         "38.20 s end to end, 73 % of it decode, over 3 model calls one after another (4 in all); "
         "the user saw the first output after 26.10 s, though the last call began to answer within 0.90 s."
     )
@@ -22,19 +23,19 @@ def test_one_sentence_says_what_the_user_waited_for(anatomy: Anatomy) -> None:
 
 def test_one_call_needs_no_comparison(anatomy: Anatomy) -> None:
     one = replace(anatomy, n=1, calls=1, e2e=2.0, phases={Phase.PREFILL: 1.5, Phase.DECODE: 0.5}, task_ttft=1.5)
-    assert headline(one) == (
+    assert headline(accounted(one)) == (
         "2.000 s end to end, 75 % of it prefill, over 1 model call; the user saw the first output after 1.500 s."
     )
 
 
 def test_what_is_unknown_is_said(anatomy: Anatomy) -> None:
     unknown = replace(anatomy, task_ttft=None, calls=3)
-    assert headline(unknown).endswith(
+    assert headline(accounted(unknown)).endswith(
         "one after another; when the user saw the first output is unknown, "
         "and the last call began to answer within 0.90 s."
     )
     nothing = replace(anatomy, n=0, calls=0, e2e=0.0, phases={}, task_ttft=None, last_call_ttft=None)
-    assert headline(nothing) == (
+    assert headline(accounted(nothing)) == (
         "0.000 s end to end, with no model call on the critical path; when the user saw the first output is unknown."
     )
 

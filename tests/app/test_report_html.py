@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from accounts import accounted
 from msgspec.structs import replace
 
 from headway.app.report.html import check_target, html_task, write_report
@@ -85,7 +86,7 @@ def evil(anatomy: Anatomy) -> Anatomy:
 
 
 def test_the_page_holds_everything_the_terminal_shows(anatomy: Anatomy, levers: Levers) -> None:
-    page = Page(html_task(anatomy, levers))
+    page = Page(html_task(accounted(anatomy, levers)))
     text = " ".join(page.text.split())
     assert "38.20 s end to end, 73 % of it decode" in text
     assert "38.20 s = 0.66 hop + 0.67 queue + 6.15 prefill + 27.80 decode + 2.92 tools" in text
@@ -101,7 +102,7 @@ def test_the_page_holds_everything_the_terminal_shows(anatomy: Anatomy, levers: 
 
 
 def test_nothing_is_fetched_and_nothing_runs(anatomy: Anatomy, levers: Levers) -> None:
-    html = html_task(anatomy, levers)
+    html = html_task(accounted(anatomy, levers))
     page = Page(html)
     tags = {tag for tag, _ in page.elements}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "base", "form"}
@@ -112,7 +113,7 @@ def test_nothing_is_fetched_and_nothing_runs(anatomy: Anatomy, levers: Levers) -
 
 def test_everything_that_a_stranger_can_name_is_escaped(anatomy: Anatomy, levers: Levers) -> None:
     hostile = tuple(replace(lever, name=EVIL, how=EVIL, rule=EVIL, assumes=EVIL) for lever in levers)
-    html = html_task(evil(anatomy), hostile)
+    html = html_task(accounted(evil(anatomy), hostile))
     page = Page(html)
     assert "<script" not in html
     assert "<img" not in html
@@ -122,12 +123,12 @@ def test_everything_that_a_stranger_can_name_is_escaped(anatomy: Anatomy, levers
 
 def test_control_and_direction_characters_do_not_reach_the_page(anatomy: Anatomy) -> None:
     hidden = replace(anatomy, task=TaskId("a\x00b\u202ec"), unknowns=("x\x1by",))
-    html = html_task(hidden, ())
+    html = html_task(accounted(hidden, ()))
     assert not set("\x00\x1b\u202e") & set(html)
 
 
 def test_every_row_is_spoken_and_can_be_reached_by_keyboard(anatomy: Anatomy, levers: Levers) -> None:
-    page = Page(html_task(anatomy, levers))
+    page = Page(html_task(accounted(anatomy, levers)))
     spoken = [attributes["aria-label"] for attributes in page.all("summary")]
     assert spoken[3] == "tool calculator: starts at 8.40 s, takes 0.70 s, off the critical path, failed: tool_error"
     strip = page.all("svg", role="img")[0]["aria-label"]
@@ -138,7 +139,7 @@ def test_every_row_is_spoken_and_can_be_reached_by_keyboard(anatomy: Anatomy, le
 
 
 def test_numbers_say_on_hover_how_they_were_measured(anatomy: Anatomy, levers: Levers) -> None:
-    page = Page(html_task(anatomy, levers))
+    page = Page(html_task(accounted(anatomy, levers)))
     numbers = [a for a in page.all("td") if "text" not in (a.get("class") or "") and "colspan" not in a]
     with_reason = [a for a in numbers if a.get("title")]
     assert len(with_reason) > 40
@@ -150,37 +151,41 @@ def test_numbers_say_on_hover_how_they_were_measured(anatomy: Anatomy, levers: L
 def test_the_engines_pace_is_said_to_be_derived(anatomy: Anatomy) -> None:
     first, *others = anatomy.iterations
     marked = replace(anatomy, iterations=(replace(first, tpot_by_engine=True), *others))
-    titles = [a["title"] or "" for a in Page(html_task(marked, ())).all("td") if (a.get("title") or "")[:4] == "TPOT"]
+    titles = [
+        a["title"] or ""
+        for a in Page(html_task(accounted(marked, ()))).all("td")
+        if (a.get("title") or "")[:4] == "TPOT"
+    ]
     assert [title.split(" ", 2)[1] for title in titles] == ["derived", "from", "from"]
 
 
 def test_a_step_around_the_critical_path_is_not_off_it(anatomy: Anatomy) -> None:
     idle = replace(anatomy, bars=(replace(anatomy.bars[0], on_path=0.0), *anatomy.bars[1:]))
-    spoken = [attributes["aria-label"] or "" for attributes in Page(html_task(idle, ())).all("summary")]
+    spoken = [attributes["aria-label"] or "" for attributes in Page(html_task(accounted(idle, ()))).all("summary")]
     assert spoken[0].endswith("takes 38.20 s, on the critical path")
     assert spoken[5].endswith("takes 8.00 s, off the critical path")
 
 
 def test_a_task_that_names_its_session_is_the_first_of_it(anatomy: Anatomy) -> None:
-    text = Page(html_task(replace(anatomy, session=SessionId(anatomy.task)), ())).text
+    text = Page(html_task(accounted(replace(anatomy, session=SessionId(anatomy.task))))).text
     assert "first of its session" in text
     assert f"session {anatomy.task}" not in text
 
 
 def test_light_dark_and_print_are_all_there(anatomy: Anatomy) -> None:
-    html = html_task(anatomy, ())
+    html = html_task(accounted(anatomy, ()))
     assert "prefers-color-scheme: dark" in html
     assert "@media print" in html
 
 
 def test_bars_lie_where_their_times_say(anatomy: Anatomy) -> None:
-    rects = [a for a in Page(html_task(anatomy, ())).all("rect") if a.get("height") == "18" and a.get("x")]
+    rects = [a for a in Page(html_task(accounted(anatomy, ()))).all("rect") if a.get("height") == "18" and a.get("x")]
     tool = next(a for a in rects if a["fill"] == "url(#tool)")
     assert (tool["x"], tool["width"]) == ("21.990%", "6.545%")  # 8.4 / 38.2 and 2.5 / 38.2
 
 
 def test_what_is_unknown_is_said(anatomy: Anatomy) -> None:
-    html = Page(html_task(replace(anatomy, cached_share=None, task_ttft=None), ())).text
+    html = Page(html_task(accounted(replace(anatomy, cached_share=None, task_ttft=None), ()))).text
     assert "first outputunknown" in html
     assert "from the cacheunknown" in html
     assert "costunknown" in html
@@ -188,7 +193,7 @@ def test_what_is_unknown_is_said(anatomy: Anatomy) -> None:
 
 
 def test_twenty_thousand_spans_stay_one_readable_file(long_spans: tuple[Span, ...], levers: Levers) -> None:
-    html = html_task(dissect(long_spans), levers)
+    html = html_task(accounted(dissect(long_spans), levers))
     assert len(html.encode()) < 500_000
     page = Page(html)
     folded = sum(int(number.replace(",", "")) for number in re.findall(r"([\d,]+) spans? folded", page.text))
@@ -204,11 +209,11 @@ def test_a_bar_of_many_pieces_is_drawn_on_a_grid(anatomy: Anatomy) -> None:
         for n in range(38_000)
     )
     many = replace(anatomy, bars=(replace(first, pieces=pieces),))
-    assert html_task(many, ()).count('height="18"') < 300
+    assert html_task(accounted(many, ())).count('height="18"') < 300
 
 
 def test_a_task_without_spans_is_a_page_too() -> None:
-    assert "0.000 s end to end" in Page(html_task(dissect(()), ())).text
+    assert "0.000 s end to end" in Page(html_task(accounted(dissect(())))).text
 
 
 def test_a_directory_gets_a_file_named_for_the_task(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@ import io
 import re
 
 import pytest
+from accounts import accounted
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console
 
+from headway.app.report.layout import Page, console
 from headway.app.report.tasks import TaskTable
-from headway.app.report.terminal import Page, console, render_task
+from headway.app.report.terminal import render_task
 from headway.core.money import MicroUsd
 from headway.core.span import Span
 from headway.core.task import SessionId, SpanId, TaskId
@@ -36,7 +38,7 @@ def section(text: str, title: str) -> list[str]:
 
 @pytest.mark.parametrize("width", [100, 80, 72])
 def test_no_line_is_wider_than_the_terminal(anatomy: Anatomy, levers: Levers, width: int) -> None:
-    text = printed(render_task(anatomy, levers, why=True), width)
+    text = printed(render_task(accounted(anatomy, levers), why=True), width)
     assert max(cell_len(line) for line in text.splitlines()) <= width
     text = " ".join(text.split())
     for number in ("27.80 s", "72.8 %", "38.20", "10.42 s", "7,411", "57.8 %", "26.10 s", "12.85", "1.80"):
@@ -44,26 +46,26 @@ def test_no_line_is_wider_than_the_terminal(anatomy: Anatomy, levers: Levers, wi
 
 
 def test_a_wide_terminal_gets_the_same_calm_page(anatomy: Anatomy, levers: Levers) -> None:
-    text = printed(render_task(anatomy, levers), 240)
+    text = printed(render_task(accounted(anatomy, levers)), 240)
     assert max(cell_len(line.rstrip()) for line in text.splitlines()) <= 100
 
 
 def test_the_sections_come_in_the_order_of_the_question(anatomy: Anatomy, levers: Levers) -> None:
-    text = printed(render_task(anatomy, levers))
+    text = printed(render_task(accounted(anatomy, levers)))
     at = [text.index("38.20 s end to end"), *(text.index(title) for title in SECTIONS)]
     assert at == sorted(at)
     assert "HOW IT WAS MEASURED" not in text
-    assert "HOW IT WAS MEASURED" in printed(render_task(anatomy, levers, why=True))
+    assert "HOW IT WAS MEASURED" in printed(render_task(accounted(anatomy, levers), why=True))
 
 
 def test_the_printed_terms_add_up(anatomy: Anatomy, levers: Levers) -> None:
-    lines = section(printed(render_task(anatomy, levers)), "FORMULA")
+    lines = section(printed(render_task(accounted(anatomy, levers))), "FORMULA")
     assert lines[0] == "38.20 s = 0.66 hop + 0.67 queue + 6.15 prefill + 27.80 decode + 2.92 tools"
     rows = [re.findall(r"(?<![\w.-])\d+\.\d\d(?!\w)", line) for line in lines[2:6]]
     assert sum(round(float(row[-1]) * 100) for row in rows) == 3820
     total = re.findall(r"\d+\.\d\d", next(line for line in lines if line.startswith("E2E, ")))
     assert sum(round(float(term) * 100) for term in total[:-1]) == round(float(total[-1]) * 100) == 3820
-    path = section(printed(render_task(anatomy, levers)), "CRITICAL PATH")
+    path = section(printed(render_task(accounted(anatomy, levers))), "CRITICAL PATH")
     seconds = [re.search(r"(\d+\.\d\d) s", line) for line in path]
     assert sum(round(float(found[1]) * 100) for found in seconds if found) == 3820
     shares = [re.search(r"(\d+\.\d) %", line) for line in path]
@@ -73,7 +75,7 @@ def test_the_printed_terms_add_up(anatomy: Anatomy, levers: Levers) -> None:
 @pytest.mark.parametrize("width", [100, 80])
 def test_no_head_or_foot_of_the_formula_is_cut(anatomy: Anatomy, width: int) -> None:
     slow = replace(anatomy, iterations=tuple(replace(it, model_unsplit=it.decode) for it in anatomy.iterations))
-    table = section(printed(render_task(slow, ()), width), "FORMULA")
+    table = section(printed(render_task(accounted(slow, ())), width), "FORMULA")
     heads = next(line for line in table if line.startswith("call"))
     assert heads.split()[:9] == ["call", "hop", "queue", "prefill", "decode", "unsplit", "tools", "total", "%"]
     assert next(line for line in table if "before" in line).startswith("before call 1  ")
@@ -81,7 +83,7 @@ def test_no_head_or_foot_of_the_formula_is_cut(anatomy: Anatomy, width: int) -> 
 
 
 def test_the_waterfall_tells_tree_time_path_and_failure(anatomy: Anatomy, levers: Levers) -> None:
-    lines = section(printed(render_task(anatomy, levers)), "WATERFALL")
+    lines = section(printed(render_task(accounted(anatomy, levers))), "WATERFALL")
     rows = [line for line in lines if line.startswith(("●", "○"))]
     assert len(rows) == 9
     assert rows[0].startswith("● invoke_agent planner")
@@ -95,34 +97,34 @@ def test_the_waterfall_tells_tree_time_path_and_failure(anatomy: Anatomy, levers
 
 
 def test_no_phase_is_told_by_its_colour_alone(anatomy: Anatomy, levers: Levers) -> None:
-    coloured = printed(render_task(anatomy, levers), colour=True)
+    coloured = printed(render_task(accounted(anatomy, levers)), colour=True)
     assert "\x1b[" in coloured
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == printed(render_task(anatomy, levers))
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == printed(render_task(accounted(anatomy, levers)))
 
 
 def test_ascii_terminals_get_letters(anatomy: Anatomy, levers: Levers) -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii", errors="replace")
-    Console(file=out, width=100).print(render_task(anatomy, levers))
+    Console(file=out, width=100).print(render_task(accounted(anatomy, levers)))
     out.flush()
     assert re.search(r"chat qwen2.5-0.5b-instruct +qpppddddd", raw.getvalue().decode("ascii"))
 
 
 def test_what_is_unknown_is_said_and_never_0(anatomy: Anatomy) -> None:
     bare = replace(anatomy, usage=Usage(), cached_share=None, task_ttft=None)
-    lines = section(printed(render_task(bare, ())), "TOKENS AND MONEY")
+    lines = section(printed(render_task(accounted(bare, ()))), "TOKENS AND MONEY")
     assert re.match(r"tokens +unknown +unknown in, unknown out$", lines[0])
     assert re.match(r"from the cache +unknown", lines[1])
     assert re.match(r"cost +unknown$", lines[2])
-    assert "None of the known changes would shorten this task noticeably." in printed(render_task(bare, ()))
+    assert "None of the known changes would shorten this task noticeably." in printed(render_task(accounted(bare, ())))
 
 
 def test_a_known_cost_is_printed_to_the_last_micro_dollar(anatomy: Anatomy) -> None:
-    assert "$0.000412" in printed(render_task(replace(anatomy, cost=MicroUsd(412)), ()))
+    assert "$0.000412" in printed(render_task(accounted(replace(anatomy, cost=MicroUsd(412)))))
 
 
 def test_levers_are_ranked_and_explained(anatomy: Anatomy, levers: Levers) -> None:
-    lines = section(printed(render_task(anatomy, levers * 4)), "LEVERS")
+    lines = section(printed(render_task(accounted(anatomy, levers * 4))), "LEVERS")
     assert lines[0] == "1  one iteration fewer  saves 10.42 s (27.3 %), 2,711 tokens, cost unknown"
     assert re.match(r"how +give the result's format up front", lines[1])
     assert "2  the whole prefix from the cache  saves 4.10 s (10.7 %), tokens unknown, $0.000412" in lines
@@ -131,26 +133,28 @@ def test_levers_are_ranked_and_explained(anatomy: Anatomy, levers: Levers) -> No
 
 def test_a_lever_that_saves_nothing_but_time_says_so(anatomy: Anatomy, levers: Levers) -> None:
     quick = replace(levers[0], name="no hop", tokens=0, cost=MicroUsd(0))
-    assert "1  no hop  saves 10.42 s (27.3 %), same tokens and cost" in printed(render_task(anatomy, (quick,)))
+    assert "1  no hop  saves 10.42 s (27.3 %), same tokens and cost" in printed(
+        render_task(accounted(anatomy, (quick,)))
+    )
 
 
 def test_a_step_around_the_critical_path_is_not_off_it(anatomy: Anatomy) -> None:
     idle = (replace(anatomy.bars[0], on_path=0.0), *anatomy.bars[1:])
-    lines = section(printed(render_task(replace(anatomy, bars=idle), ())), "WATERFALL")
+    lines = section(printed(render_task(accounted(replace(anatomy, bars=idle), ()))), "WATERFALL")
     assert next(line for line in lines if "planner" in line).startswith("●")
     assert next(line for line in lines if "critic" in line).startswith("○"), "holds nothing that is on it"
 
 
 def test_levers_that_hardly_save_are_counted_and_not_shown(anatomy: Anatomy, levers: Levers) -> None:
     hardly = replace(levers[0], name="no queue", seconds=0.19, share=0.005)
-    text = printed(render_task(anatomy, (*levers, hardly)))
+    text = printed(render_task(accounted(anatomy, (*levers, hardly))))
     assert "no queue" not in text
     assert "1 more change saves less than 1 %." in text
 
 
 def test_a_task_that_names_its_session_is_the_first_of_it(anatomy: Anatomy) -> None:
     named = replace(anatomy, session=SessionId(anatomy.task))
-    title = printed(render_task(named, ())).splitlines()[1]
+    title = printed(render_task(accounted(named, ()))).splitlines()[1]
     assert title.split("   ")[:2] == [f"  task {anatomy.task}", "first of its session"]
 
 
@@ -174,14 +178,14 @@ def test_hostile_names_cannot_steer_the_terminal(anatomy: Anatomy, levers: Lever
         iterations=terms,
         unknowns=(hostile,),
     )
-    text = printed(render_task(odd, levers))
+    text = printed(render_task(accounted(odd, levers)))
     assert not set("\x1b\x07\u202e") & set(text)
     assert "[bold red]x[/]" in text
     assert max(cell_len(line) for line in text.splitlines()) <= 100
 
 
 def test_a_long_task_is_folded_not_poured_out(long_spans: tuple[Span, ...], levers: Levers) -> None:
-    text = printed(render_task(dissect(long_spans), levers))
+    text = printed(render_task(accounted(dissect(long_spans), levers)))
     lines = text.splitlines()
     assert len(lines) < 180
     assert max(cell_len(line) for line in lines) <= 100
@@ -191,7 +195,7 @@ def test_a_long_task_is_folded_not_poured_out(long_spans: tuple[Span, ...], leve
 
 
 def test_a_task_without_spans_is_a_page_too() -> None:
-    assert "Nothing took any time." in printed(render_task(dissect(()), ()))
+    assert "Nothing took any time." in printed(render_task(accounted(dissect(()))))
 
 
 def test_a_pipe_gets_the_full_width(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,8 +77,9 @@ def test_tokens_and_money_are_of_the_calls_that_change() -> None:
 
 def test_what_cannot_be_done_is_told() -> None:
     assert "Only 2 of 9" in asked("iterations -9").notes[0]
-    assert asked("tool:other 0.5x").notes == ("tool:other does not occur in this task.",)
+    assert asked("tool:other 0.5x").notes == ("tool:other does not occur in this task, or was not measured apart.",)
     assert asked("model:gpt 0.5x").after == 14.0
+    assert "queue does not occur" in asked("queue 0x").notes[0]
     blind = what_if([call("c", 0, 1), call("d", 1, 2)], parse("cache 100%"), prices=prices)
     assert any("unknown for 1 call," in note for note in blind.notes)
 

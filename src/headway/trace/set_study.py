@@ -1,5 +1,6 @@
 """A set of tasks, studied as they come: rows of all, levers and findings of a sample, so that memory is bounded."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -16,6 +17,8 @@ from headway.trace.sets import SetAnatomy, anatomy_of
 from headway.trace.sources.digests import digest
 from headway.trace.sources.verdict import Aspect, Quality, Subject, Verdict
 from headway.trace.stats import Quantile, quantiles
+from headway.trace.study import Study, study
+from headway.trace.whatif import Outcome, WhatIf, what_if
 
 SAMPLE: Final = 1000
 """Tasks of which levers and findings are worked out; more tasks than these are sampled evenly, by their ids."""
@@ -59,6 +62,21 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     worst_task: TaskId
 
 
+class ChangedSet(Struct, frozen=True, kw_only=True):
+    """What the sampled, timed tasks would take with the changes that were asked for."""
+
+    of: int
+    before: tuple[Quantile, ...]
+    """E2E at p50 and p95 as recorded."""
+    after: tuple[Quantile, ...]
+    tokens: float | None
+    """Saved, mean per task; unknown when it is for any."""
+    cost: float | None
+    """Micro-USD saved, mean per task."""
+    notes: tuple[tuple[str, int], ...]
+    """Sentences on what could not be done, and in how many tasks."""
+
+
 class SetReport(Struct, frozen=True, kw_only=True):
     """All that is to be said of a set."""
 
@@ -69,10 +87,12 @@ class SetReport(Struct, frozen=True, kw_only=True):
     """What only many tasks together show."""
     recurring: tuple[FindingRow, ...]
     """What single tasks show, the dearest over the set first."""
+    changed: ChangedSet | None
+    """Where changes were asked for."""
     sampled: int
     slowest: tuple[TaskFacts, ...]
     aspects: tuple[Aspect, ...]
-    """What the verdicts say of all tasks together; the worst quality of any counts for times."""
+    """What the verdicts say of all tasks together; of times, the worst of any."""
     remarks: tuple[tuple[str, int], ...]
     """Sentences of the importers, and of how many tasks each is true."""
 
@@ -81,6 +101,7 @@ class _Examined(Struct, frozen=True):
     facts: TaskFacts
     levers: tuple[Lever, ...]
     findings: tuple[Finding, ...]
+    outcome: Outcome | None
 
 
 class SetStudy:
@@ -88,10 +109,12 @@ class SetStudy:
 
     Args:
         prices: what tokens cost, where no cost was recorded.
+        changes: to replay each sampled task with.
     """
 
-    def __init__(self, prices: PriceOf = price_for) -> None:
+    def __init__(self, prices: PriceOf = price_for, changes: Sequence[WhatIf] = ()) -> None:
         self._prices = prices
+        self._changes = changes
         self._rows: list[TaskFacts] = []
         self._sample: dict[TaskId, _Examined] = {}
         self._stride = 1
@@ -105,18 +128,25 @@ class SetStudy:
 
     def add(self, spans: Sequence[Span], verdict: Verdict, title: str | None = None) -> None:
         """One more task; its spans are not kept."""
-        facts = facts_of(spans, verdict, title=title, prices=self._prices)
+        case = study(spans)
+        facts = facts_of(case, verdict, title=title, prices=self._prices)
         self._rows.append(facts)
         for aspect in verdict.aspects:
             self._aspects[aspect.subject] = [_both(*self._aspects.get(aspect.subject, ()), aspect)]
         for remark in verdict.remarks:
             self._remarks[remark] = self._remarks.get(remark, 0) + 1
         if self._chosen(facts.task):
-            levers = rank(spans, prices=self._prices) if verdict.timed else ()
-            self._sample[facts.task] = _Examined(facts, levers, findings(spans, verdict, prices=self._prices))
+            self._sample[facts.task] = self._examined(facts, case, verdict)
             while len(self._sample) > SAMPLE:
                 self._stride *= 2
                 self._sample = {task: one for task, one in self._sample.items() if self._chosen(task)}
+
+    def _examined(self, facts: TaskFacts, case: Study, verdict: Verdict) -> _Examined:
+        found = findings(case, verdict, prices=self._prices)
+        if not verdict.timed:
+            return _Examined(facts, (), found, None)
+        outcome = what_if(case, self._changes, prices=self._prices) if self._changes else None
+        return _Examined(facts, rank(case, prices=self._prices), found, outcome)
 
     def _chosen(self, task: TaskId) -> bool:
         return self._stride == 1 or int(digest(task), 16) % self._stride == 0
@@ -130,6 +160,7 @@ class SetStudy:
             levers=_levers([one for one in sample if one.facts.e2e is not None]),
             findings=set_findings(self._rows),
             recurring=_recurring(sample),
+            changed=_changed([one.outcome for one in sample if one.outcome is not None]),
             sampled=len(sample),
             slowest=tuple(sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]),
             aspects=tuple(found[0] for found in self._aspects.values()),
@@ -138,12 +169,14 @@ class SetStudy:
 
 
 def _both(*aspects: Aspect) -> Aspect:
-    """Those of one subject as one: the worst quality of any, the counts added up."""
+    """Those of one subject as one: the counts added up; of times, the worst quality of any."""
     order: tuple[Quality, ...] = ("unknown", "derived", "measured")
-    about = [aspect for aspect in aspects if aspect.of or aspect.subject == "times"] or aspects
-    worst = min(about, key=lambda aspect: order.index(aspect.quality))
+    worst = min(aspects, key=lambda aspect: order.index(aspect.quality))
+    if worst.subject == "times":
+        return worst
+    telling = next((aspect for aspect in aspects if aspect.known), aspects[0])
     known, of = (sum(counts) for counts in zip(*((aspect.known, aspect.of) for aspect in aspects), strict=True))
-    return structs.replace(worst, known=known, of=of)
+    return structs.replace(telling, known=known, of=of)
 
 
 def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
@@ -170,6 +203,20 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
             )
         )
     return tuple(sorted(rows, key=lambda row: tuple(row.after[i].value - row.before[i].value for i in (1, 0))))
+
+
+def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
+    if not outcomes:
+        return None
+    notes = Counter(note for outcome in outcomes for note in outcome.notes)
+    return ChangedSet(
+        of=len(outcomes),
+        before=quantiles((outcome.before for outcome in outcomes), _AT),
+        after=quantiles((outcome.after for outcome in outcomes), _AT),
+        tokens=_mean((outcome.tokens for outcome in outcomes), len(outcomes)),
+        cost=_mean((outcome.cost for outcome in outcomes), len(outcomes)),
+        notes=tuple(notes.most_common()),
+    )
 
 
 def _mean(values: Iterable[int | None], size: int) -> float | None:

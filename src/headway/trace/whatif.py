@@ -160,7 +160,7 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     tokens, cost = _tokens(case, gone, found, output)
     money = total([read.cost, cost])
     for name in _absent(case, changes):
-        notes.append(f"{name} does not occur in this task.")
+        notes.append(f"{name} does not occur in this task, or was not measured apart.")
     return Outcome(
         before=case.study.e2e,
         after=change.replayed(),
@@ -256,7 +256,11 @@ def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
     tools = {_name(work) for work in works}
     models = {work.model for work in works if isinstance(work, ModelCall)}
     absent = [f"tool:{one.name}" for one in changes if isinstance(one, Tool) and one.name not in tools]
-    return absent + [f"model:{one.name}" for one in changes if isinstance(one, Model) and one.name not in models]
+    absent += [f"model:{one.name}" for one in changes if isinstance(one, Model) and one.name not in models]
+    phases = [
+        one.phases if isinstance(one, Faster) else (DECODE,) for one in changes if isinstance(one, (Faster, Output))
+    ]
+    return absent + [" and ".join(named) for named in phases if not any(case.shares[phase] for phase in named)]
 
 
 def _tokens(case: Case, gone: Sequence[int], found: dict[int, _Cached], output: float) -> tuple[int | None, int | None]:

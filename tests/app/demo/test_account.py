@@ -2,6 +2,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from accounts import accounted
 from msgspec import structs
 
 from headway.agents.knowledge.agent import KnowledgeAnswer
@@ -83,7 +84,8 @@ async def test_calls_that_never_reach_the_store_are_counted_in_the_error(
 
 def made(calls: int = 1, tasks: int = 1, attempts: int = 1, anatomy: Anatomy | None = None) -> Account:
     spans = [span(NEW, str(number), 20.0 + 3 * number) for number in range(calls)]
-    return Account(answer=answer(calls), anatomy=anatomy or dissect(spans), levers=(), tasks=tasks, attempts=attempts)
+    task = accounted(anatomy or dissect(spans))
+    return Account(answer=answer(calls), task=task, tasks=tasks, attempts=attempts)
 
 
 ZERO = {"r": Counters(computed=0, cached=0, written=0)}

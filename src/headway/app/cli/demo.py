@@ -41,7 +41,7 @@ def demo(
     from headway.agents.knowledge.documents import look_for_documents
     from headway.app.cli.cancel import run as run_to_end
     from headway.app.demo.run import Demo, run
-    from headway.app.report.terminal import console
+    from headway.app.report.layout import console
 
     documents = docs or bundled_documents()
     look_for_documents(documents)

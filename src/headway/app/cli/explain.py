@@ -1,15 +1,17 @@
-"""`headway explain`: where the time, the tokens and the money of one task went."""
+"""`headway explain`: where the time, the tokens and the money of a task or of many went."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 
 from headway.core.errors import BadInputError
 
 if TYPE_CHECKING:
-    from headway.core.task import TaskId
-    from headway.trace.store import Store
+    from collections.abc import Sequence
+
+    from headway.app.explaining import Found, Question
 
 
 def register(app: typer.Typer) -> None:
@@ -17,9 +19,23 @@ def register(app: typer.Typer) -> None:
     app.command("explain")(explain)
 
 
-def explain(
-    task: Annotated[str | None, typer.Argument(help="The task's id, or as much of its beginning as is unique.")] = None,
-    last: Annotated[bool, typer.Option("--last", help="The task that was active last.")] = False,
+def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes what it explains or how it is shown
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A recorded task's id (its beginning will do), or trace files, folders, patterns, - .",
+            show_default=False,
+        ),
+    ] = None,
+    last: Annotated[bool, typer.Option("--last", help="The recorded task that was active last.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="All recorded tasks, as a set.")] = False,
+    task: Annotated[str | None, typer.Option(help="Of the tasks in the files, the one with this id.")] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if", help='Replay with a change: "iterations -3", "cache 100%", "tpot 0.5x, tools parallel" …'
+        ),
+    ] = None,
     html: Annotated[
         Path | None,
         typer.Option(help="Write a report for a browser to this file; into a directory, as headway-TASK.html."),
@@ -28,54 +44,109 @@ def explain(
     store: Annotated[
         Path | None, typer.Option(help="The store of spans; default: where `headway serve` puts it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For a machine: schema headway.explain/1.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="For a machine: schema headway.explain/1 or headway.set/1.")
+    ] = False,
 ) -> None:
-    """Explain one task: waterfall, formula, critical path, tokens and money, and what would make it faster.
+    """Explain a task, or many: where time, tokens and money went, what is wrong, and what would make it faster.
+
+    Files may be of any known format, packed or not; the format is told by the content, not by the name.
 
     [bold]Examples[/]
 
     headway explain --last
 
     headway explain 3f2a9c1e --html report.html
+
+    headway explain ~/.claude/projects/my-project
+
+    headway explain 'traces/*.json' --what-if "tools parallel"
     """
-    from headway.app.report.document import task_json
-    from headway.core.config import default_store
-    from headway.trace.anatomy import dissect
-    from headway.trace.levers import rank
-    from headway.trace.store import Store
+    from headway.app.explaining import Question, are_files
+    from headway.trace.whatif import parse
 
     if html is not None:
         from headway.app.report.html import check_target
 
         check_target(html)
-    with Store(store or default_store(), readonly=True) as opened:
-        spans = opened.spans(_wanted(opened, task, last=last))
-    anatomy, levers = dissect(spans), rank(spans)
-    if as_json:
-        typer.echo(task_json(anatomy, levers))
+    question = Question(task=task, changes=tuple(change for text in what_if or () for change in parse(text)))
+    if names and are_files(names):
+        if last or whole or store is not None:
+            raise BadInputError(
+                "Files were given, and a recorded task too.", fix="Leave --last, --all and --store out."
+            )
+        found = _read(names, question)
     else:
-        from headway.app.report.terminal import console, render_task
-
-        console().print(render_task(anatomy, levers, why=why))
+        if names:
+            question = structs.replace(question, task=_only(names, task))
+        found = _recorded(store, question, last=last, whole=whole)
+    _show(found, as_json=as_json, why=why)
     if html is not None:
-        from headway.app.report.html import html_task, write_report
-
-        written = write_report(html, anatomy.task, html_task(anatomy, levers))
-        typer.echo(f"HTML report: {written}", err=as_json)
+        _write(found, html, quiet=as_json)
 
 
-def _wanted(store: "Store", task: str | None, *, last: bool) -> "TaskId":
-    from headway.app.naming import resolve
-    from headway.trace.store import nothing_recorded
+def _only(names: "Sequence[str]", task: str | None) -> str:
+    if len(names) > 1 or task is not None:
+        raise BadInputError(
+            "Of recorded tasks, one is explained at a time.", fix="Name one, or all of them with --all."
+        )
+    return names[0]
 
-    if last and task is None:
-        found = store.last()
-        if found is None:
-            raise nothing_recorded(store.path)
-        return found
-    if task is not None and not last:
-        return resolve(store, task)
-    raise BadInputError(
-        "Name one task: either its id, or --last." if task is None else f"Give either {task!r} or --last, not both.",
-        fix="See the recorded tasks with `headway tasks`.",
-    )
+
+def _read(names: "Sequence[str]", question: "Question") -> "Found":
+    from headway.app.explaining import read_files
+    from headway.app.progress import reading
+
+    with reading() as heard:
+        return read_files(names, question, heard)
+
+
+def _recorded(path: Path | None, question: "Question", *, last: bool, whole: bool) -> "Found":
+    from headway.app.explaining import read_store
+    from headway.core.config import default_store
+    from headway.trace.store import Store, nothing_recorded
+
+    ways = last + whole + (question.task is not None)
+    if ways != 1:
+        raise BadInputError(
+            "Name what to explain: a recorded task's id, --last, --all, or files" + (", not both." if ways else "."),
+            fix="See the recorded tasks with `headway tasks`.",
+        )
+    with Store(path or default_store(), readonly=True) as store:
+        if last:
+            found = store.last()
+            if found is None:
+                raise nothing_recorded(store.path)
+            question = structs.replace(question, task=found)
+        return read_store(store, question)
+
+
+def _show(found: "Found", *, as_json: bool, why: bool) -> None:
+    from headway.app.report.layout import console
+
+    intake = found.intake
+    if as_json:
+        from headway.app.report.document import task_json
+        from headway.app.report.set_document import set_json
+
+        one = found.task
+        typer.echo(set_json(found.study.report(), intake) if one is None else task_json(one, intake, found.outcome))
+        return
+    skipped, refused = ((), ()) if intake is None else (intake.skipped, intake.refused)
+    if found.task is None:
+        from headway.app.report.set_terminal import render_set
+
+        console().print(render_set(found.study.report(), skipped, refused))
+    else:
+        from headway.app.report.terminal import render_task
+
+        console().print(render_task(found.task, outcome=found.outcome, why=why, skipped=skipped, refused=refused))
+
+
+def _write(found: "Found", target: Path, *, quiet: bool) -> None:
+    from headway.app.report.html import html_task, write_report
+
+    if found.task is None:
+        raise BadInputError("A report in HTML is of one task.", fix="Name it with --task ID.")
+    written = write_report(target, found.task.anatomy.task, html_task(found.task))
+    typer.echo(f"HTML report: {written}", err=quiet)

@@ -40,7 +40,7 @@ def tasks(
         return
     if empty:
         raise nothing_recorded(path)
+    from headway.app.report.layout import console
     from headway.app.report.tasks import TaskTable
-    from headway.app.report.terminal import console
 
     console().print(TaskTable(rows))

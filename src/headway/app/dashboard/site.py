@@ -22,8 +22,7 @@ from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.span import ModelCall, Receipt, Span
 from headway.core.task import TaskId
 from headway.gateway.fleet import LiveFleet
-from headway.trace.anatomy import Anatomy, dissect
-from headway.trace.levers import Lever, rank
+from headway.trace.account import TaskAccount, recorded
 from headway.trace.store import Store
 from headway.wire.openai import error_body
 
@@ -83,7 +82,7 @@ class _Pages:
 
     def task(self, request: Request) -> Response:
         """One task's report."""
-        page = html_task(*self._account(request))
+        page = html_task(self._account(request))
         return HTMLResponse(page, headers={"content-security-policy": REPORT_POLICY})
 
     def fleet(self, request: Request) -> Response:
@@ -99,7 +98,7 @@ class _Pages:
 
     def api_task(self, request: Request) -> Response:
         """One task, for a machine: the document of ``headway explain --json``."""
-        return _json(task_json(*self._account(request)))
+        return _json(task_json(self._account(request)))
 
     async def style(self, request: Request) -> Response:
         """The style sheet."""
@@ -128,10 +127,10 @@ class _Pages:
             raise NotFoundError("Recording is off, so there are no tasks.", fix="Serve without --no-record.")
         return self._store
 
-    def _account(self, request: Request) -> tuple[Anatomy, tuple[Lever, ...]]:
+    def _account(self, request: Request) -> TaskAccount:
         store = self._recorded()
         spans = store.spans(resolve(store, request.path_params["task"]))
-        return dissect(spans), rank(spans)
+        return recorded(spans)
 
     def _routed(self) -> Sequence[Routed]:
         if self._store is None:

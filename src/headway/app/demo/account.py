@@ -13,8 +13,8 @@ from headway.app.report.figures import count
 from headway.core.errors import NotFoundError
 from headway.core.task import TaskId
 from headway.core.usage import Usage
-from headway.trace.anatomy import Anatomy, dissect
-from headway.trace.levers import Lever, rank
+from headway.trace.account import TaskAccount, recorded
+from headway.trace.anatomy import Anatomy
 from headway.trace.store import Store, TaskRow
 
 PATIENCE: Final = 5.0
@@ -28,12 +28,16 @@ class Account(Struct, frozen=True, kw_only=True):
     """An answer and the anatomy of its task."""
 
     answer: KnowledgeAnswer
-    anatomy: Anatomy
-    levers: tuple[Lever, ...]
+    task: TaskAccount
     tasks: int
     """Tasks that Headway took the question's calls for."""
     attempts: int
     """How often it was asked: again where an answer broke off. More tasks than that are a wrong identification."""
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """The task, dissected."""
+        return self.task.anatomy
 
 
 def known_tasks(store: Store) -> frozenset[TaskId]:
@@ -49,7 +53,7 @@ async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswe
     """
     rows = await _rows(store, known, len(answer.calls))
     spans = store.spans(max(rows, key=lambda row: row.calls).task)
-    return Account(answer=answer, anatomy=dissect(spans), levers=rank(spans), tasks=len(rows), attempts=attempts)
+    return Account(answer=answer, task=recorded(spans), tasks=len(rows), attempts=attempts)
 
 
 async def _rows(store: Store, known: frozenset[TaskId], calls: int) -> list[TaskRow]:

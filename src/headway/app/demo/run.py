@@ -133,8 +133,8 @@ def _explain(accounts: Sequence[Account], out: Path, console: Console) -> list[P
     reports: list[Path] = []
     for one in accounts:
         _heading(console, f"Where the time went: {one.answer.mode}")
-        console.print(render_task(one.anatomy, one.levers))
-        page = html_task(one.anatomy, one.levers)
+        console.print(render_task(one.task))
+        page = html_task(one.task)
         reports.append(write_report(out / f"demo-{one.answer.mode}.html", one.anatomy.task, page).absolute())
     return reports
 

@@ -13,11 +13,17 @@ from msgspec import Struct
 
 from headway.core.span import ModelCall, Work
 from headway.core.usage import Usage
-from headway.trace.anatomy import Anatomy, Iteration
+from headway.trace.account import TaskAccount
+from headway.trace.anatomy import Iteration
+from headway.trace.findings import Finding
 from headway.trace.levers import Lever
 from headway.trace.path import Segment
+from headway.trace.sources.intake import Intake, Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.sources.verdict import Aspect, Verdict
 from headway.trace.store import TaskRow
 from headway.trace.waterfall import Bar
+from headway.trace.whatif import Outcome
 
 
 class Piece(Struct, frozen=True):
@@ -93,6 +99,48 @@ class Saving(Struct, frozen=True, kw_only=True):
     how: str
 
 
+class FindingLine(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong, what it costs, what shows it, how to be sure, what to do."""
+
+    name: str
+    title: str
+    path_s: float | None
+    cost_usd_micro: int | None
+    tokens: int | None
+    confidence: str
+    evidence: tuple[str, ...]
+    check: str
+    remedy: str
+    spans: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+class LeftOut(Struct, frozen=True, kw_only=True):
+    """What an import could not use."""
+
+    skipped: tuple[Skip, ...]
+    refused: tuple[Refused, ...]
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """Where a task's record comes from and how far it can be trusted."""
+
+    source: str
+    timing: str
+    quality: tuple[Aspect, ...]
+    remarks: tuple[str, ...]
+
+
+class Changed(Struct, frozen=True, kw_only=True):
+    """A replay: E2E before and after, and what it saves."""
+
+    before_s: float
+    after_s: float
+    tokens: int | None
+    cost_usd_micro: int | None
+    notes: tuple[str, ...]
+
+
 class Account(Struct, frozen=True, kw_only=True):
     """The whole document of ``headway explain --json``."""
 
@@ -119,6 +167,13 @@ class Account(Struct, frozen=True, kw_only=True):
     cost_usd_micro: int | None
     levers: tuple[Saving, ...]
     unknowns: tuple[str, ...]
+    title: str | None
+    """The first words of what the user asked."""
+    findings: tuple[FindingLine, ...]
+    record: Record
+    left_out: LeftOut
+    what_if: Changed | None
+    """The task with the changes that were asked for."""
 
 
 class TaskLine(Struct, frozen=True, kw_only=True):
@@ -142,8 +197,15 @@ class TaskList(Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskLine, ...]
 
 
-def task_json(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
-    """The account of one task: an `Account` as JSON on one line."""
+def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outcome | None = None) -> str:
+    """The account of one task: an `Account` as JSON on one line.
+
+    Args:
+        account: the task.
+        intake: the import that it comes from; none where it comes from a live store.
+        outcome: the task with the changes that were asked for.
+    """
+    anatomy, levers = account.anatomy, account.levers
     return _json(
         Account(
             task=anatomy.task,
@@ -168,8 +230,51 @@ def task_json(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
             cost_usd_micro=anatomy.cost,
             levers=tuple(map(_saving, levers)),
             unknowns=anatomy.unknowns,
+            title=account.title,
+            findings=tuple(map(finding_line, account.findings)),
+            record=_record(account.verdict),
+            left_out=left_out_of(intake),
+            what_if=None if outcome is None else _changed(outcome),
         )
     )
+
+
+def _changed(outcome: Outcome) -> Changed:
+    return Changed(
+        before_s=outcome.before,
+        after_s=outcome.after,
+        tokens=outcome.tokens,
+        cost_usd_micro=outcome.cost,
+        notes=outcome.notes,
+    )
+
+
+def finding_line(finding: Finding) -> FindingLine:
+    """A finding for machines."""
+    return FindingLine(
+        name=finding.name,
+        title=finding.title,
+        path_s=finding.seconds,
+        cost_usd_micro=finding.cost,
+        tokens=finding.tokens,
+        confidence=finding.confidence,
+        evidence=finding.evidence,
+        check=finding.check,
+        remedy=finding.remedy,
+        spans=finding.spans,
+        tasks=finding.tasks,
+    )
+
+
+def left_out_of(intake: Intake | None) -> LeftOut:
+    """What an import could not use; nothing where nothing was imported."""
+    if intake is None:
+        return LeftOut(skipped=(), refused=())
+    return LeftOut(skipped=intake.skipped, refused=tuple(intake.refused))
+
+
+def _record(verdict: Verdict) -> Record:
+    return Record(source=verdict.source, timing=verdict.timing, quality=verdict.aspects, remarks=verdict.remarks)
 
 
 def tasks_json(rows: Sequence[TaskRow]) -> str:

@@ -2,14 +2,18 @@
 
 from headway.app.report.figures import decimals_for, plural, seconds
 from headway.app.report.legend import SIGNS
+from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
 
 _MUCH_LATER = 2.0
 """From this ratio on, one call's TTFT says little about what the user waited for."""
 
 
-def headline(anatomy: Anatomy) -> str:
+def headline(account: TaskAccount) -> str:
     """What dominates, of how long, over how many calls, and what the user waited for against what one call shows."""
+    anatomy = account.anatomy
+    if not account.verdict.timed:
+        return f"{plural(anatomy.calls, 'model call')}; when things happened is not in this record."
     decimals = decimals_for(anatomy.e2e)
     return f"{_whole(anatomy, decimals)}; {_first_output(anatomy, decimals)}."
 

@@ -18,12 +18,13 @@ from headway.app.report.headline import headline
 from headway.app.report.holding import along_the_path
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, everything, of_span, of_tpot
+from headway.app.report.quality import SUBJECTS, unknowns
 from headway.app.report.worth import beside_seconds, worth_showing
 from headway.core.errors import BadInputError
 from headway.core.span import ModelCall
 from headway.core.task import SpanId, TaskId
+from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
-from headway.trace.levers import Lever
 from headway.trace.path import Phase, Segment
 from headway.trace.waterfall import Bar
 
@@ -65,23 +66,22 @@ class Row(Struct, frozen=True, kw_only=True):
     facts: tuple[tuple[str, str], ...]
 
 
-def html_task(anatomy: Anatomy, levers: Sequence[Lever]) -> str:
-    """The report for one task.
-
-    Args:
-        anatomy: the task, dissected.
-        levers: its levers, best first.
-    """
+def html_task(account: TaskAccount) -> str:
+    """The report for one task."""
+    anatomy = account.anatomy
     table, along = formula(anatomy, _TERMS), along_the_path(anatomy.bars)
     return _template().render(
         anatomy=anatomy,
-        headline=headline(anatomy),
+        account=account,
+        headline=headline(account),
+        unknowns=unknowns(account),
+        subjects=SUBJECTS,
         rows=[_row(row, anatomy, table.decimals, along) for row in fold(anatomy.bars, _ROWS)],
         ticks=_ticks(anatomy.e2e, table.decimals),
         first_output=_first_output(anatomy, table.decimals),
         strip=_strip(table),
         table=table,
-        shown=worth_showing(levers),
+        shown=worth_showing(account.levers),
         beside_seconds=beside_seconds,
         signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
         measured=MEASURED,

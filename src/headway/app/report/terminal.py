@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -19,59 +18,69 @@ from headway.app.report.figures import (
     printable,
     total_tokens,
 )
+from headway.app.report.findings import findings_list
 from headway.app.report.formula import Formula, formula
 from headway.app.report.headline import headline
+from headway.app.report.layout import Page, bullets, definitions, section
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import everything
+from headway.app.report.quality import aspects_table, left_out, unknowns
+from headway.app.report.replayed import outcome_lines
 from headway.app.report.waterfall import Waterfall
 from headway.app.report.worth import beside_seconds, worth_showing
+from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
+from headway.trace.sources.intake import Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.whatif import Outcome
 
-WIDTH = 100
-"""Columns of the page; narrower terminals get less."""
 _TERMS = 14
 """Rows of the formula's table before it is folded."""
 _NAME = len("before call 1")
 """Least width of a model's name in the formula's table: all that stands there and is no model's name fits."""
 
 
-def console() -> Console:
-    """Standard output: as wide as the terminal, or `WIDTH` where it goes to a file or another program."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=WIDTH)
-
-
-class Page:
-    """A renderable that keeps to `WIDTH` columns whatever the console's width is."""
-
-    def __init__(self, *parts: RenderableType) -> None:
-        self._parts = parts
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(options.max_width, WIDTH)
-        yield from console.render(Padding(Group(*self._parts), (1, 2)), options.update(width=width))
-
-
-def render_task(anatomy: Anatomy, levers: Sequence[Lever], *, why: bool = False) -> Page:
+def render_task(
+    account: TaskAccount,
+    *,
+    outcome: Outcome | None = None,
+    why: bool = False,
+    skipped: Sequence[Skip] = (),
+    refused: Sequence[Refused] = (),
+) -> Page:
     """The page for one task.
 
     Args:
-        anatomy: the task, dissected.
-        levers: its levers, best first.
+        account: the task.
+        outcome: it with the changes that were asked for.
         why: end with how each number was measured.
+        skipped: what inside its documents could not be used.
+        refused: documents in no known format.
     """
+    anatomy = account.anatomy
     table = formula(anatomy, _TERMS)
-    sections: list[RenderableType] = [_title(anatomy), Text(), Text(headline(anatomy), style="bold"), Text()]
-    sections += _section("Waterfall", "● on the critical path   ○ off it", Waterfall(anatomy))
-    sections += _section("Formula", _equation_in_words(anatomy, table), _equation(table), Text(), FormulaTable(table))
-    sections += _section("Critical path", "what the task was waiting for, end to end", _phases(table))
-    sections += _section("Tokens and money", "", _tokens(anatomy))
-    sections += _section("Levers", "what each change would save on this task alone", *_levers(levers, table.decimals))
-    sections += _section("Not known", "", *_bullets(anatomy.unknowns or ("Nothing is missing from this account.",)))
+    parts: list[RenderableType] = [_title(account), Text(), Text(headline(account), style="bold"), Text()]
+    if account.verdict.timed:
+        parts += section("Waterfall", "● on the critical path   ○ off it", Waterfall(anatomy))
+        parts += section("Formula", _equation_in_words(anatomy, table), _equation(table), Text(), FormulaTable(table))
+        parts += section("Critical path", "what the task was waiting for, end to end", _phases(table))
+    parts += section("Tokens and money", "", _tokens(anatomy))
+    parts += section(
+        "Findings", "what is wrong with it, the dearest first", *findings_list(account.findings, table.decimals)
+    )
+    if account.verdict.timed:
+        parts += section(
+            "Levers", "what each change would save on this task alone", *_levers(account.levers, table.decimals)
+        )
+    if outcome is not None:
+        parts += section("What if", "the task replayed with the changes", *outcome_lines(outcome, table.decimals))
+    unknown = unknowns(account) or ("Nothing is missing from this account.",)
+    parts += section("Not known", "", *bullets([*unknown, *left_out(skipped, refused)]))
     if why:
-        sections += _section("How it was measured", "", _definitions(everything(anatomy)))
-    return Page(*sections[:-1])
+        parts += section("How good the record is", account.verdict.source, aspects_table(account.verdict.aspects))
+        parts += section("How it was measured", "", definitions(everything(anatomy)))
+    return Page(*parts[:-1])
 
 
 class FormulaTable:
@@ -120,17 +129,16 @@ class FormulaTable:
         return columns
 
 
-def _section(title: str, aside: str, *body: RenderableType) -> list[RenderableType]:
-    return [Text.assemble((title.upper(), "bold cyan"), "   ", (aside, "dim")), *body, Text()]
-
-
-def _title(anatomy: Anatomy) -> Text:
+def _title(account: TaskAccount) -> Text:
+    anatomy = account.anatomy
     task = f"task {printable(anatomy.task)}"
-    rest = [moment(anatomy.started_at)]
+    rest = [moment(anatomy.started_at)] if account.verdict.timed else []
     if anatomy.session == anatomy.task:  # a session is named after its first task
         rest.insert(0, "first of its session")
     elif anatomy.session is not None:
         rest.append(f"\nsession {printable(anatomy.session)}")
+    if account.title:
+        rest.append(f"\nasked: {printable(account.title)}")
     return Text("   ".join([task, *rest]).replace("   \n", "\n"), style="dim")
 
 
@@ -207,7 +215,7 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
         saved = f"{lever.seconds:,.{decimals}f} s"
         rest = f" ({per_cent(lever.share)}), {beside_seconds(lever)}"
         head = Text.assemble((lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
-        body = _definitions(
+        body = definitions(
             (("how", lever.how), ("assumes", lever.assumes), ("trade-off", lever.tradeoff), ("rule", lever.rule))
         )
         grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
@@ -215,22 +223,6 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
         yield grid
     if shown.rest:
         yield Text(shown.rest, style="dim")
-
-
-def _bullets(sentences: Iterable[str]) -> Iterable[RenderableType]:
-    for sentence in sentences:
-        grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_row("-", Text(printable(sentence)))
-        yield grid
-
-
-def _definitions(pairs: Iterable[tuple[str, str]]) -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style="dim")
-    grid.add_column()
-    for name, text in pairs:
-        grid.add_row(name, Text(printable(text)))
-    return grid
 
 
 def _cell(units: int, decimals: int) -> str:

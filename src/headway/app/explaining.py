@@ -1,0 +1,127 @@
+"""From what a person names to an account: tasks of the live store, or files of any format with one task or many."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from headway.app.naming import first_words, resolve
+from headway.core.errors import BadInputError, NotFoundError
+from headway.core.task import TaskId
+from headway.trace.account import TaskAccount, account_of
+from headway.trace.prices import PriceOf, price_for
+from headway.trace.set_study import SetStudy
+from headway.trace.sources.intake import Imported, Intake
+from headway.trace.sources.verdict import judge
+from headway.trace.store import Store, nothing_recorded
+from headway.trace.whatif import Outcome, WhatIf, what_if
+
+ALL = 1_000_000
+"""More tasks than a store holds."""
+OURS = "Headway's gateway"
+
+Heard = Callable[[Intake, int], None]
+"""Told the import, and how many bytes were read since it was told last."""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What was named: one task, or a set."""
+
+    task: TaskAccount | None
+    """Where there is just one, or one was asked for."""
+    record: Imported | None
+    """That task as it was recorded."""
+    outcome: Outcome | None
+    """That task with the changes that were asked for."""
+    study: SetStudy
+    """All tasks, each as a row."""
+    intake: Intake | None
+    """The import; none where the tasks come from the live store."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What is asked of tasks, whatever they come from."""
+
+    task: str | None = None
+    """The beginning of the id of the one that is wanted."""
+    changes: tuple[WhatIf, ...] = ()
+    prices: PriceOf = price_for
+
+
+def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _intake, _read: None) -> Found:
+    """Import and account for everything under the names; of each task but one, no more than a row is kept.
+
+    Raises:
+        NotFoundError: a name means nothing, nothing in the files is a task, or none or several have the id.
+        BadInputError: a named file cannot be read.
+    """
+    intake = Intake(names, lambda read: heard(intake, read))
+    found = _found(intake.tasks(), question, intake)
+    if found is None:
+        raise NotFoundError(f"Nothing in {', '.join(names)} is a task that can be explained.", fix=_why(intake))
+    return found
+
+
+def read_store(store: Store, question: Question) -> Found:
+    """Account for the tasks of a live store: for all, or for the one that is wanted.
+
+    Raises:
+        NotFoundError: nothing is recorded, or no task has the id.
+        BadInputError: several have it.
+    """
+    ids = [row.task for row in store.tasks(ALL)] if question.task is None else [resolve(store, question.task)]
+    found = _found((_imported(store, task) for task in ids), question, None)
+    if found is None:
+        raise nothing_recorded(store.path)
+    return found
+
+
+def are_files(names: Sequence[str]) -> bool:
+    """Whether names are meant as files, not as the ids of recorded tasks, which have no dots, slashes or stars."""
+    return any(name == "-" or set(name) & set("/*?.~[") or Path(name).exists() for name in names)
+
+
+def _imported(store: Store, task: TaskId) -> Imported:
+    spans = store.spans(task)
+    return Imported(task=task, title=first_words(spans) or None, spans=spans, verdict=judge(spans, OURS, "spans"))
+
+
+def _found(tasks: Iterator[Imported], question: Question, intake: Intake | None) -> Found | None:
+    study = SetStudy(question.prices, question.changes)
+    wanted: list[Imported] = []
+    for one in tasks:
+        study.add(one.spans, one.verdict, one.title)
+        if len(study.rows) == 1 if question.task is None else one.task.startswith(question.task):
+            wanted.append(one)
+    if not study.rows:
+        return None
+    if question.task is None and len(study.rows) > 1:
+        return Found(task=None, record=None, outcome=None, study=study, intake=intake)
+    if len(wanted) != 1:
+        raise NotFoundError(
+            f"{f'{len(wanted):,}' if wanted else 'None'} of {len(study.rows):,} tasks begin with {question.task!r}.",
+            fix="Leave --task out to see the slowest, and give enough of the id.",
+        )
+    (one,) = wanted
+    return Found(
+        task=account_of(one.spans, one.verdict, one.title, prices=question.prices),
+        record=one,
+        outcome=what_if(one.spans, question.changes, prices=question.prices) if _replayed(one, question) else None,
+        study=study,
+        intake=intake,
+    )
+
+
+def _replayed(one: Imported, question: Question) -> bool:
+    if question.changes and not one.verdict.timed:
+        raise BadInputError(
+            f"{one.verdict.source} does not say when things happened, so nothing can be replayed.",
+            fix="Leave --what-if out, or record spans with start and end.",
+        )
+    return bool(question.changes)
+
+
+def _why(intake: Intake) -> str:
+    reasons = [f"{one.name}: {one.why}" for one in intake.refused[:3]]
+    reasons += [f"{skip.first}: {skip.reason}." for skip in intake.skipped[:3]]
+    return " ".join(reasons) or "The files are in a known format, but hold no call of a model or tool."

@@ -1,0 +1,46 @@
+"""Tables of numbers on a terminal: names give way to numbers, which are never cut."""
+
+from collections.abc import Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+_LEAST_NAME = 12
+
+
+class Grid:
+    """Rows under a dim head; the first column is a name, all others are numbers, and the last may be words.
+
+    Columns of numbers that do not fit are left out from the right, before the words.
+
+    Args:
+        head: titles of the columns.
+        rows: cells, as many as titles; a cell may bring its own style.
+        words: whether the last column is text that may wrap.
+    """
+
+    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[str | Text]], *, words: bool = False) -> None:
+        self._head = head
+        self._rows = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+        self._words = words
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        numbers = list(range(1, len(self._head) - self._words))
+        widths = [max(len(self._head[i]), *(row[i].cell_len for row in self._rows)) for i in range(len(self._head))]
+        room = options.max_width - (_LEAST_NAME + 2 if self._words else 0)
+        while numbers and min(widths[0], _LEAST_NAME) + sum(widths[i] + 2 for i in numbers) > room:
+            numbers.pop()
+        name = max(options.max_width - sum(widths[i] + 2 for i in numbers) - (_LEAST_NAME + 2) * self._words, 1)
+        table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=name)
+        for i in numbers:
+            table.add_column(justify="right", no_wrap=True, min_width=widths[i])
+        shown = [0, *numbers]
+        if self._words:
+            table.add_column()
+            shown.append(len(self._head) - 1)
+        table.add_row(*(Text(self._head[i], "dim") for i in shown))
+        for row in self._rows:
+            table.add_row(*(row[i] for i in shown))
+        yield table

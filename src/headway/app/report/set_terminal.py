@@ -1,0 +1,305 @@
+"""The account of a set of tasks on a terminal."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import structs
+from rich.console import RenderableType
+from rich.text import Text
+
+from headway.app.report.figures import (
+    UNKNOWN,
+    count,
+    decimals_for,
+    moment,
+    money,
+    per_cent,
+    plural,
+    printable,
+    seconds,
+    short_id,
+)
+from headway.app.report.findings import details, findings_list
+from headway.app.report.grid import Grid
+from headway.app.report.layout import Page, bullets, section
+from headway.app.report.legend import SIGNS
+from headway.app.report.quality import aspects_table, left_out
+from headway.app.report.replayed import changed_lines
+from headway.core.money import MicroUsd
+from headway.trace.phases import Phase
+from headway.trace.set_study import LeverRow, SetReport
+from headway.trace.sets import Row, SetAnatomy, Spread
+from headway.trace.sources.intake import Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.stats import Quantile
+
+_ROWS = 10
+_BAR = 40
+_RECURRING = 6
+_PERCENT = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
+Figure = Callable[[float], str]
+
+
+def render_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Sequence[Refused] = ()) -> Page:
+    """The page for a set.
+
+    Args:
+        report: the set, studied.
+        skipped: what inside its documents could not be used.
+        refused: documents in no known format.
+    """
+    made = report.anatomy
+    decimals = decimals_for(made.e2e.quantiles[0].value) if made.e2e else 2
+    parts: list[RenderableType] = [_title(made), Text(), Text(set_headline(made), style="bold"), Text()]
+    parts += section("Spread", "in brackets: 95 % interval; its absence: too few tasks to say", spreads(made, decimals))
+    if made.phases:
+        parts += section(
+            "Where the time goes", "seconds on the critical path of a task", _rows(_labelled(made.phases), decimals)
+        )
+    if len(made.stages) > 1:
+        parts += section("By agent", "", _rows(made.stages, decimals))
+    if made.tools:
+        parts += section("By tool", "", _tools(made, decimals))
+    if made.models:
+        parts += section("By model", "", _models(made))
+    parts += section("Iterations", "tasks by N, the model calls on the loop", *_histogram(made))
+    parts += section("Findings over the set", "", *findings_list(report.findings, decimals)) if report.findings else []
+    parts += section("Findings in its tasks", _sampled(report), *_recurring(report, decimals))
+    if report.levers:
+        parts += section(
+            "Levers",
+            f"E2E of {plural(report.levers[0].of, 'task')}, each replayed with the change",
+            *_levers(report, decimals),
+        )
+    if report.changed is not None:
+        aside = f"{plural(report.changed.of, 'task')}, each replayed with the changes"
+        parts += section("What if", aside, *changed_lines(report.changed, decimals))
+    if report.slowest:
+        parts += section("Slowest", "see one with --task ID", _slowest(report, decimals))
+    parts += section("How good the record is", "", aspects_table(report.aspects))
+    notes = [f"{remark} ({plural(tasks, 'task')})" for remark, tasks in report.remarks]
+    if sentences := [*notes, *left_out(skipped, refused)]:
+        parts += section("To know", "", *bullets(sentences))
+    return Page(*parts[:-1])
+
+
+def set_headline(made: SetAnatomy) -> str:
+    """The sentence that answers "where does the time go?" for a set."""
+    if made.e2e is None or not made.phases:
+        tokens = "" if made.input_tokens is None else f", {made.input_tokens.mean:,.0f} input tokens each on average"
+        return f"When things happened is not in this record: {plural(made.tasks, 'task')}{tokens}."
+    p50, p95 = made.e2e.quantiles[:2]
+    top = made.phases[0]
+    decimals = decimals_for(p50.value)
+    tail = max(made.phases, key=lambda row: row.tail - row.typical)
+    return (
+        f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
+        f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
+        f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
+        f" what the slowest tenth spends more on is above all {SIGNS[Phase(tail.name)].noun}."
+    )
+
+
+def spreads(made: SetAnatomy, decimals: int) -> RenderableType:
+    """E2E, task TTFT, N, tokens and money: mean and quantiles."""
+    in_seconds: Figure = lambda value: f"{value:,.{decimals}f}"  # noqa: E731 - one of three formats
+    rows: list[tuple[str, Spread | None, Figure]] = [
+        ("E2E, s", made.e2e, in_seconds),
+        ("task TTFT, s", made.task_ttft, in_seconds),
+        ("N", made.n, _whole),
+        ("input tokens", made.input_tokens, _whole),
+        ("output tokens", made.output_tokens, _whole),
+        ("recomputed tokens", made.recomputed, _whole),
+        ("cost per task", made.cost, _dollars),
+        ("cost per step", made.step_cost, _dollars),
+        ("cost of retries", made.retries_cost, _dollars),
+    ]
+    cells = [
+        (
+            name,
+            f"{count(one.known)} of {count(one.of)}",
+            figure(one.mean),
+            *(_with_interval(q, figure) for q in one.quantiles),
+        )
+        if one is not None
+        else (name, "none", UNKNOWN, "", "", "")
+        for name, one, figure in rows
+    ]
+    return Grid(("", "known", "mean", "p50", "p95", "p99"), cells)
+
+
+def _with_interval(one: Quantile, figure: Figure) -> str:
+    if one.low is None or one.high is None:
+        return figure(one.value)
+    return f"{figure(one.value)} [{figure(one.low)}, {figure(one.high)}]"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _dollars(value: float) -> str:
+    return money(MicroUsd(round(value)))
+
+
+def _title(made: SetAnatomy) -> Text:
+    sources = ", ".join(f"{name}: {count(tasks)}" for name, tasks in made.sources.items())
+    line = f"{plural(made.tasks, 'task')}   {sources}"
+    if made.first is not None and made.last is not None:
+        line += f"   {moment(made.first)} to {moment(made.last)}"
+    if made.failed:
+        line += f"   {plural(made.failed, 'failure')}"
+    return Text(printable(line), style="dim")
+
+
+def _labelled(rows: Iterable[Row]) -> list[Row]:
+    return [structs.replace(row, name=SIGNS[Phase(row.name)].label) for row in rows]
+
+
+def _rows(rows: Sequence[Row], decimals: int) -> RenderableType:
+    cells = [(row.name or "(no agent)", *_path(row, decimals)) for row in rows[:_ROWS]]
+    return Grid(("", "share", "tasks", "mean", "p50", "p95", "typical", "tail"), cells)
+
+
+def _path(row: Row | None, decimals: int) -> tuple[str, ...]:
+    if row is None:
+        return ("", "", "", "", "", "", "")
+    p50, p95 = row.on_path.quantiles[:2]
+    figures = (row.on_path.mean, p50.value, p95.value, row.typical, row.tail)
+    return (per_cent(row.share), count(row.tasks), *(f"{value:,.{decimals}f}" for value in figures))
+
+
+def _tools(made: SetAnatomy, decimals: int) -> RenderableType:
+    cells = [
+        (
+            printable(tool.name),
+            count(tool.uses),
+            count(tool.failed),
+            count(tool.again),
+            f"{tool.seconds:,.{decimals}f}",
+            *_path(tool.on_path, decimals)[:5],
+        )
+        for tool in made.tools[:_ROWS]
+    ]
+    return Grid(("", "uses", "failed", "again", "s/use", "share", "tasks", "mean", "p50", "p95"), cells)
+
+
+def _models(made: SetAnatomy) -> RenderableType:
+    cells = [
+        (
+            printable(model.name),
+            count(model.calls),
+            count(model.failed),
+            "" if model.on_path is None else per_cent(model.on_path.share),
+            count(model.input_tokens),
+            count(model.output_tokens),
+            money(model.cost),
+        )
+        for model in made.models[:_ROWS]
+    ]
+    return Grid(("", "calls", "failed", "share of path", "in", "out", "cost"), cells)
+
+
+def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
+    most = max((tasks for _, tasks in made.histogram), default=0)
+    bins = _binned(made.histogram)
+    most = max((tasks for _, tasks in bins), default=0)
+    rows = [
+        (name, count(tasks), Text("█" * max(round(tasks / most * _BAR), 1) if tasks else "", "cyan"))
+        for name, tasks in bins
+    ]
+    yield Grid(("N", "tasks", ""), rows, words=True) if rows else Text("No task has a model call.")
+    if made.prefill is not None:
+        line = made.prefill
+        yield Text(
+            f"Reading: TTFT = {line.intercept:.3f} s + {line.slope * 1000:.3f} s per 1,000 tokens that are not cached"
+            f" [{line.slope_low * 1000:.3f}, {line.slope_high * 1000:.3f}], over {plural(line.n, 'call')}."
+        )
+    if made.cached_share is not None:
+        yield Text(f"Of the input tokens, {per_cent(made.cached_share)} came from a cache.")
+
+
+def _binned(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
+    """One row per N while there are few; else bins that double: 1, 2, 3-4, 5-8 ..."""
+    if len(histogram) <= _ROWS:
+        return [(str(n), tasks) for n, tasks in histogram]
+    bins: dict[tuple[int, int], int] = {}
+    for n, tasks in histogram:
+        high = 1 << max(n - 1, 0).bit_length()
+        bins[high // 2 + 1, high] = bins.get((high // 2 + 1, high), 0) + tasks
+    return [(str(high) if low >= high else f"{low}-{high}", tasks) for (low, high), tasks in sorted(bins.items())]
+
+
+def _sampled(report: SetReport) -> str:
+    if report.sampled == report.anatomy.tasks:
+        return ""
+    return f"in a sample of {plural(report.sampled, 'task')}"
+
+
+def _recurring(report: SetReport, decimals: int) -> Iterable[RenderableType]:
+    if not report.recurring:
+        yield Text("None of the known failure modes shows in these tasks.")
+        return
+    rows = [
+        (
+            row.name,
+            f"{count(row.tasks)} of {count(row.of)}",
+            f"{row.seconds:,.{decimals}f}",
+            per_cent(row.share),
+            money(row.cost),
+        )
+        for row in report.recurring
+    ]
+    yield Grid(("", "tasks", "path s", "of all", "cost"), rows)
+    for row in report.recurring[:_RECURRING]:
+        yield Text()
+        yield Text.assemble((printable(row.worst.title), "bold"), (f"  the dearest, in task {row.worst_task}", "dim"))
+        yield details(row.worst)
+
+
+def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
+    shown = [row for row in report.levers if _saves(row)][:_ROWS]
+    cells = [
+        (
+            row.lever.key.replace("-", " "),
+            f"{count(row.tasks)}",
+            *(_moved(before, after, decimals) for before, after in zip(row.before, row.after, strict=True)),
+            UNKNOWN if row.tokens is None else f"{row.tokens:,.0f}",
+            UNKNOWN if row.cost is None else money(MicroUsd(round(row.cost))),
+        )
+        for row in shown
+    ]
+    if not cells:
+        yield Text("None of the known changes would shorten these tasks noticeably.")
+        return
+    yield Grid(("", "tasks", "saves at p50", "saves at p95", "tokens/task", "cost/task"), cells)
+    for row in shown[:3]:
+        yield Text()
+        yield Text(row.lever.key.replace("-", " "), style="bold")
+        yield from bullets([row.lever.how, f"Assumes: {row.lever.assumes}", f"Trade-off: {row.lever.tradeoff}"])
+
+
+def _saves(row: LeverRow) -> bool:
+    return any(
+        before.value - after.value >= before.value / 100 for before, after in zip(row.before, row.after, strict=True)
+    )
+
+
+def _moved(before: Quantile, after: Quantile, decimals: int) -> str:
+    saved = before.value - after.value
+    return f"{saved:,.{decimals}f} s ({per_cent(saved / before.value if before.value else 0.0)})"
+
+
+def _slowest(report: SetReport, decimals: int) -> RenderableType:
+    ids = [row.task for row in report.slowest]
+    cells = [
+        (
+            printable(short_id(row.task, ids)),
+            seconds(row.e2e, decimals),
+            count(row.n),
+            count(None if row.usage.input_tokens is None else row.usage.input_tokens),
+            money(row.cost),
+            printable(row.title or ""),
+        )
+        for row in report.slowest
+    ]
+    return Grid(("", "E2E", "N", "input tokens", "cost", "asked"), cells, words=True)
