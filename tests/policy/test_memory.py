@@ -110,8 +110,8 @@ def test_what_is_forgotten_leaves_nothing_behind(steps: list[tuple[int, str]]) -
     for tenant in tenants:
         chains = tenant.chains
         left = [
-            chains._raw._turns,
-            chains._chains._turns,
+            chains._raw,
+            chains._chains,
             chains._lengths,
             tenant.passages._texts,
             tenant.prompts._open,

@@ -1,26 +1,29 @@
 """Finding the call that a request continues, by the digest of its history.
 
-Two indexes. The raw one knows the bytes of whole earlier requests: a client that sends the same history again plus
-something new is recognised by hashing its bytes once (xxh3, tens of GB/s) and reading only what is new. The second,
-slower one knows chains of per-message digests WITHOUT the assistant's messages, so it sees through other white space,
-moved cache marks, and answers that the client dropped or altered; what the assistant said is compared apart.
+Two indexes. The raw one knows the bytes of whole earlier requests: a client that sends the same long history again plus
+something new is recognised by hashing its bytes once (xxh3, tens of GB/s) and reading only what is new. The second one
+knows chains of per-message digests WITHOUT the assistant's messages: it sees through other white space, moved cache
+marks, and answers that the client dropped or altered; what the assistant said is compared apart. Short histories are
+only in the second: reading them whole takes no longer.
 """
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 from xxhash import xxh3_128, xxh3_128_digest
 
-from headway.policy.messages import Message, Utterance, decode, link, link_answer, spoken, text
+from headway.policy.messages import Message, Utterance, decode, spoken, substance
 from headway.policy.turn import Turn
 
+SHORT = 2048
+"""Bytes of a history from which on it is worth recognising without being read."""
 SAME_KEY = 16
 """Turns kept under one key; when more share a history, the oldest can no longer be continued."""
 TRIES = 3
 """Prefixes of a request that are hashed before the fast path gives up."""
-START = bytes(16)
-"""The digest that every chain starts from."""
+
+_INSTRUCTING = frozenset({"system", "developer"})
 
 K = TypeVar("K")
 
@@ -28,13 +31,13 @@ K = TypeVar("K")
 class History(Struct, kw_only=True, gc=False):
     """A request's history, as far as it had to be read."""
 
-    raw: tuple[int, bytes]
-    chain: bytes | None = None
-    said: bytes = START
-    root: bytes | None = None
+    raw: tuple[int, bytes] | None = None
+    chain: int | None = None
+    said: int = 0
+    root: int | None = None
     specific: int = 0
-    system: bytes = b""
-    """Digest of the system messages; empty if the fast path did not need to read them."""
+    system: int = 0
+    """Digest of the system messages; 0 if there are none, or the fast path did not need to read them."""
     same: Sequence[Turn] = ()
     """Turns with this very history, oldest first."""
     known: Sequence[Turn] = ()
@@ -45,68 +48,45 @@ class History(Struct, kw_only=True, gc=False):
     """The messages after ``known``, the reply included; all of them if nothing is known."""
 
 
-class Shelf(Generic[K]):
-    """Turns by key, a few under each, oldest first."""
-
-    def __init__(self) -> None:
-        self._turns: dict[K, tuple[Turn, ...]] = {}
-
-    def get(self, key: K) -> tuple[Turn, ...]:
-        """Those under ``key``; empty if there are none."""
-        return self._turns.get(key, ())
-
-    def add(self, key: K, turn: Turn) -> bool:
-        """Put ``turn`` under ``key``; whether the key is a new one."""
-        turns = self._turns.get(key, ())
-        self._turns[key] = (*turns[1 - SAME_KEY :], turn)
-        return not turns
-
-    def remove(self, key: K, turn: Turn) -> bool:
-        """Take ``turn`` away if it is still there; whether the key is gone with it."""
-        turns = self._turns.get(key, ())
-        left = tuple([other for other in turns if other is not turn])
-        if left:
-            self._turns[key] = left
-        elif turns:
-            del self._turns[key]
-        return bool(turns) and not left
-
-
 class Chains:
     """The indexes of one tenant."""
 
     def __init__(self) -> None:
-        self._raw = Shelf[tuple[int, bytes]]()
+        self._raw: dict[tuple[int, bytes], tuple[Turn, ...]] = {}
         self._lengths: dict[int, int] = {}
-        self._chains = Shelf[bytes]()
+        self._chains: dict[int, tuple[Turn, ...]] = {}
 
     def read(self, messages: bytes) -> History:
         """Recognise a raw JSON array of messages."""
-        end = max(messages.rfind(b"]"), 0)
-        return self._fast(messages, end) or self._slow(messages, end)
+        end = messages.rfind(b"]")
+        if end < SHORT:
+            return self._slow(messages, None)
+        return self._fast(messages, end) or self._slow(messages, (end, xxh3_128_digest(memoryview(messages)[:end])))
 
     def add(self, turn: Turn) -> None:
-        """Let later requests find ``turn``."""
-        length = turn.raw[0]
-        if self._raw.add(turn.raw, turn):
+        """Let later requests find ``turn``; one that could not be read is never found."""
+        if turn.chain is None:
+            return
+        _shelve(self._chains, turn.chain, turn)
+        if turn.raw is not None and _shelve(self._raw, turn.raw, turn):
+            length = turn.raw[0]
             self._lengths[length] = self._lengths.get(length, 0) + 1
-        if turn.chain is not None:
-            self._chains.add(turn.chain, turn)
 
     def remove(self, turn: Turn) -> None:
         """Forget ``turn``."""
-        length = turn.raw[0]
-        if self._raw.remove(turn.raw, turn):
+        if turn.chain is None:
+            return
+        _take(self._chains, turn.chain, turn)
+        if turn.raw is not None and _take(self._raw, turn.raw, turn):
+            length = turn.raw[0]
             self._lengths[length] -= 1
             if not self._lengths[length]:
                 del self._lengths[length]
-        if turn.chain is not None:
-            self._chains.remove(turn.chain, turn)
 
     def _fast(self, messages: bytes, end: int) -> History | None:
         """Hash the prefix that ends where a known request is exactly as long; the latest such end first."""
         lengths, view, gap, tries, cut = self._lengths, memoryview(messages), _gap(messages), TRIES, end
-        while cut >= 0 and tries:
+        while cut >= SHORT and tries:
             if cut in lengths:
                 tries -= 1
                 stream = xxh3_128(view[:cut])
@@ -115,36 +95,49 @@ class Chains:
                     return _repeated(known)
                 if known:
                     news = decode(b"[" + messages[cut + 1 :])
-                    if news is None or known[-1].chain is None:
+                    if news is None:
                         return None
                     stream.update(view[cut:end])
                     return _extended(known, (end, stream.digest()), news)
-            cut = messages.rfind(gap, 0, cut - 1) + 1 or -1
+            cut = messages.rfind(gap, 0, cut - 1) + 1
         return None
 
-    def _slow(self, messages: bytes, end: int) -> History:
+    def _slow(self, messages: bytes, raw: tuple[int, bytes] | None) -> History:
         """Read every message; the longest known chain wins, and under it whoever said the same."""
-        history = History(raw=(end, xxh3_128_digest(memoryview(messages)[:end])))
         everything = decode(messages)
         if everything is None:
-            history.same = self._raw.get(history.raw)
-            return history
-        history.news, history.chain = everything, START
-        after = 0
+            return History()
+        history, chains, after = History(raw=raw, chain=0, news=everything), self._chains, 0
         for position, message in enumerate(everything, start=1):
             _follow(history, message)
-            if message.role == "assistant":
-                continue
-            if known := self._chains.get(history.chain):
+            if history.chain in chains and message.role != "assistant":
+                known = chains[history.chain]
                 alike = tuple([turn for turn in known if turn.said == history.said]) or known
                 if position == len(everything):
                     history.same = alike
                 else:
                     history.known, after = alike, position
-        history.news = everything[after:]
-        if after and history.news[0].role == "assistant":
-            history.reply = spoken(history.news[0])
+        if after:
+            news = history.news = everything[after:]
+            if news[0].role == "assistant":
+                history.reply = spoken(news[0])
         return history
+
+
+def _shelve(shelf: dict[K, tuple[Turn, ...]], key: K, turn: Turn) -> bool:
+    """Put ``turn`` under ``key``, oldest first; whether the key is a new one."""
+    turns = shelf.get(key)
+    shelf[key] = (turn,) if turns is None else (*turns[1 - SAME_KEY :], turn)
+    return turns is None
+
+
+def _take(shelf: dict[K, tuple[Turn, ...]], key: K, turn: Turn) -> bool:
+    """Take ``turn`` away if it is still there; whether the key is gone with it."""
+    turns = shelf.pop(key, ())
+    left = () if turns == (turn,) else tuple([other for other in turns if other is not turn])
+    if left:
+        shelf[key] = left
+    return bool(turns) and not left
 
 
 def _gap(messages: bytes) -> bytes:
@@ -184,24 +177,25 @@ def _extended(known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message]
         known=known,
         news=news,
     )
-    for message in news:
-        said = _follow(history, message)
-        if said is not None and message is news[0]:
-            history.reply = said
+    history.reply = _follow(history, news[0])
+    for message in news[1:]:
+        _follow(history, message)
     return history
 
 
 def _follow(history: History, message: Message) -> Utterance | None:
     """Add one message to the digests of a history; what it says, if it is the assistant's."""
-    if message.role == "assistant":
-        said = spoken(message)
-        history.said = link_answer(history.said, said)
-        return said
-    history.chain = link(history.chain or START, message)
-    if message.role in ("system", "developer"):
-        history.system = link(history.system, message)
-        return None
-    history.specific += len(text(message))
-    if history.root is None and message.role == "user":
-        history.root = history.chain
+    role = message.role
+    if role == "assistant":
+        reply = spoken(message)
+        history.said = hash((history.said, reply))
+        return reply
+    said = substance(message)
+    history.chain = hash((history.chain, role, message.tool_call_id, said))
+    if role in _INSTRUCTING:
+        history.system = hash((history.system, said))
+    else:
+        history.specific += len(said)
+        if history.root is None and role == "user":
+            history.root = history.chain
     return None

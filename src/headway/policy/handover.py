@@ -1,17 +1,17 @@
 """Recognising a request by what it carries of earlier answers: hand-over between agents, and rewritten histories."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from headway.policy.messages import Message, text, visible
+from headway.policy.messages import Message, text
 from headway.policy.phrases import Piece, holds, known, piece, pieces
 from headway.policy.turn import Turn
 
 SAME_FRAGMENT = 16
 """Texts kept under one fragment; a fragment that so many share tells nothing."""
 MAX_SCAN = 65_536
-"""Characters of a request that are searched for known texts, the latest first."""
+"""Characters of a request that are searched for known texts: its last ones."""
 PIECE_BYTES = 340
 """Memory that one key of an indexed text takes at most: its share of the piece, a tuple, a list and a dict entry."""
 
@@ -30,47 +30,44 @@ class Passages:
     def __init__(self) -> None:
         self._texts: dict[int, list[tuple[Piece, Turn]]] = {}
 
-    def add(self, turn: Turn, content: str) -> None:
+    def add(self, turn: Turn, said: str) -> None:
         """Let later requests be recognised by the answer that ``turn`` got."""
         keys: list[int] = []
-        for words in pieces(visible(content)):
-            said = piece(words)
-            for key in said.keys:
+        for words in pieces(said):
+            found = piece(words)
+            for key in found.keys:
                 shelf = self._texts.setdefault(key, [])
                 if len(shelf) == SAME_FRAGMENT:
                     del shelf[0]
-                shelf.append((said, turn))
-            keys.extend(said.keys)
-        turn.passages = tuple(keys)
-        turn.charge += PIECE_BYTES * len(keys)
+                shelf.append((found, turn))
+            keys += found.keys
+        if keys:
+            turn.passages = tuple(keys)
+            turn.charge += PIECE_BYTES * len(keys)
 
     def remove(self, turn: Turn) -> None:
         """Forget what ``turn`` was answered."""
         for key in turn.passages:
-            left = [entry for entry in self._texts.get(key, []) if entry[1] is not turn]
+            left = [entry for entry in self._texts.pop(key, ()) if entry[1] is not turn]
             if left:
                 self._texts[key] = left
-            else:
-                self._texts.pop(key, None)
 
-    def find(self, messages: Iterable[Message]) -> Carried | None:
-        """Whose answers ``messages`` (the latest first) carry; ``None`` if nobody's, or it cannot be told.
+    def find(self, messages: Sequence[Message]) -> Carried | None:
+        """Whose answers ``messages`` carry; ``None`` if nobody's, or it cannot be told.
 
         A text that two sessions were answered alike tells nothing and is left out. The session with the most
         characters wins.
         """
+        if not self._texts:
+            return None
+        said = [text(message).strip() for message in messages]
+        words = "\n".join(said)[-MAX_SCAN:]
         authors: dict[int, tuple[int, list[Turn]]] = {}
-        left = MAX_SCAN if self._texts else 0
-        for message in messages:
-            if left <= 0:
-                break
-            words = text(message).strip()[:left]
-            left -= len(words)
-            for fragment in known(words, self._texts.keys()):
-                for said, turn in self._texts[hash(fragment)]:
-                    if holds(words, fragment, said):
-                        authors.setdefault(said.digest, (said.length, []))[1].append(turn)
-        return _most(authors.values())
+        for fragment in known(words, said, self._texts.keys()):
+            for found, turn in self._texts[hash(fragment)]:
+                if holds(words, fragment, found):
+                    authors.setdefault(found.digest, (found.length, []))[1].append(turn)
+        return _most(authors.values()) if authors else None
 
 
 def _most(authors: Iterable[tuple[int, list[Turn]]]) -> Carried | None:

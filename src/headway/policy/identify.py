@@ -8,7 +8,7 @@ from msgspec import Struct
 from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
 from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
 from headway.policy.memory import Memory, Tenant
-from headway.policy.messages import IssuedCall, canonical, utterance
+from headway.policy.messages import IssuedCall, canonical, utterance, visible
 from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
 from headway.policy.turn import OpenTool, Turn
 
@@ -124,11 +124,12 @@ class Identifier:
             turn.state = "failed"
             return
         turn.state = "answered"
-        turn.answer = utterance(event.content, event.tool_calls)
-        if event.tool_calls:
-            turn.calls = canonical(event.tool_calls)
-        issued = [(call, self._tool(call)) for call in event.tool_calls]
-        self._memory.answered(turn, event.content, issued)
+        said, issued = visible(event.content), event.tool_calls
+        turn.answer = utterance(said, issued)
+        if issued:
+            turn.calls = canonical(issued)
+            turn.tools = tuple([self._tool(call) for call in issued])
+        self._memory.answered(turn, said, issued)
 
     def _tool(self, call: IssuedCall) -> OpenTool:
         return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]))

@@ -1,6 +1,7 @@
 """What identity remembers: the calls of each tenant, apart from each other, within one budget of bytes."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.policy.chain import Chains
@@ -83,12 +84,11 @@ class Memory:
         self.bytes += turn.charge
         self._fit()
 
-    def answered(self, turn: Turn, content: str, issued: list[tuple[IssuedCall, OpenTool]]) -> None:
-        """Index what ``turn`` was answered."""
+    def answered(self, turn: Turn, said: str, issued: Sequence[IssuedCall]) -> None:
+        """Index what ``turn`` was answered: ``issued`` are the calls of its tools."""
         tenant, before = self._tenants[turn.tenant], turn.charge
-        turn.tools = tuple([tool for _, tool in issued])
-        tenant.passages.add(turn, content)
-        for call, tool in issued:
+        tenant.passages.add(turn, said)
+        for tool, call in zip(turn.tools, issued, strict=True):
             tenant.prompts.add(turn, tool, call)
             turn.charge += TOOL_BYTES + len(call.id) + len(call.name) + tool.charge
         self.bytes += turn.charge - before

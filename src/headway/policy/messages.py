@@ -1,4 +1,8 @@
-"""What identity needs of a chat history: who spoke, what they said, which tool calls were answered."""
+"""What identity needs of a chat history: who spoke, what they said, which tool calls were answered.
+
+Digests are Python's own hashes: 64 bits, keyed anew in each process, remembered by the string that was hashed. They are
+compared within one process and never stored.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +11,6 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from xxhash import xxh3_128_digest
 
 
 class FunctionCall(Struct, frozen=True, gc=False):
@@ -64,10 +67,10 @@ class ToolResult(Struct, frozen=True, gc=False):
 
 
 class Utterance(Struct, frozen=True, gc=False):
-    """Digests of what a model said: its text, and its tool calls. Empty bytes where there is none."""
+    """Digests of what a model said: its visible text, and its tool calls; ``None`` where there is none."""
 
-    text: bytes
-    calls: bytes
+    text: int | None
+    calls: int | None
 
 
 _DECODER = msgspec.json.Decoder(list[Message])
@@ -120,42 +123,30 @@ def visible(content: str) -> str:
     return _THOUGHT.sub("", content, count=1).strip() if content.startswith("<think>") else content
 
 
-def utterance(content: str, issued: Sequence[IssuedCall]) -> Utterance:
-    """Digest an answer so that a client's faithful copy of it gives the same digest."""
-    said = visible(content)
-    packed = "".join([f"{call.id}\x00{call.name}\x00{call.arguments}\x00" for call in issued]) if issued else ""
-    return Utterance(text=_digest(said) if said else b"", calls=_digest(packed) if packed else b"")
+def utterance(said: str, issued: Sequence[IssuedCall]) -> Utterance:
+    """Digest what a model said visibly so that a client's faithful copy of it gives the same digest."""
+    return Utterance(hash(said) if said else None, hash(tuple(issued)) if issued else None)
 
 
 def spoken(message: Message) -> Utterance:
     """What an assistant message says, as `utterance` digests the answer that it copies."""
-    return utterance(text(message), calls(message))
+    return utterance(visible(text(message)), calls(message))
 
 
-def canonical(issued: Sequence[IssuedCall]) -> bytes:
+def canonical(issued: Sequence[IssuedCall]) -> int:
     """Digest of tool calls without what decoding and encoding their arguments again may change.
 
     That is white space, escapes and the order of fields; the last only as far as cutting at commas can tell.
     """
-    return _digest("".join([f"{call.id}\x00{call.name}\x00{_canonical(call.arguments)}\x00" for call in issued]))
+    return hash(tuple([(call.id, call.name, _canonical(call.arguments)) for call in issued]))
 
 
-def link(previous: bytes, message: Message) -> bytes:
-    """The next link of a history's chain: a digest of all that came before and of this message."""
-    said = message.content
-    if not isinstance(said, str):
-        said = "" if said is None else "\x00".join(_part(part) for part in said)
-    body = f"{message.role}\x00{message.tool_call_id or ''}\x00{said}"
-    return xxh3_128_digest(previous + body.encode("utf-8", "surrogatepass"))
-
-
-def link_answer(previous: bytes, answer: Utterance) -> bytes:
-    """The next link of the chain of what the assistant said."""
-    return xxh3_128_digest(previous + answer.text + b"\x00" + answer.calls)
-
-
-def _digest(words: str) -> bytes:
-    return xxh3_128_digest(words.encode("utf-8", "surrogatepass"))
+def substance(message: Message) -> str:
+    """All that a message holds, as one string: the text of a text, and what stands for its other parts."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "" if content is None else "\x00".join([_part(part) for part in content])
 
 
 def _part(part: Part) -> str:

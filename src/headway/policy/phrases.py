@@ -5,12 +5,11 @@ inside a template, a list or a pair of tags. They are cut and looked up by C loo
 """
 
 import re
-from collections.abc import KeysView
+from collections.abc import KeysView, Sequence
 from typing import TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
-from xxhash import xxh3_64_intdigest
 
 MIN_TEXT = 40
 """Characters of a text that is worth recognising: shorter ones are said by everybody."""
@@ -44,7 +43,7 @@ def piece(text: str) -> Piece:
         keys = hash(best), hash(" " + best)  # a fragment at the edge may have got a space before it
     if len(best) < MIN_FRAGMENT:
         best, keys = text, (hash(text),)
-    return Piece(keys=keys, offset=text.find(best.strip()), length=len(text), digest=_digest(text))
+    return Piece(keys=keys, offset=text.find(best.strip()), length=len(text), digest=hash(text))
 
 
 def pieces(answer: str) -> list[str]:
@@ -64,10 +63,10 @@ def fragments(text: str) -> list[str]:
     return text.replace("<", "\n").replace(">", "\n").split("\n")
 
 
-def known(text: str, keys: KeysView[int]) -> list[str]:
-    """Those fragments of ``text``, itself among them, whose hash is one of ``keys``."""
+def known(text: str, whole: Sequence[str], keys: KeysView[int]) -> list[str]:
+    """Those fragments of ``text``, and of the ``whole`` texts that it is made of, whose hash is one of ``keys``."""
     cut = fragments(text)
-    cut.append(text)
+    cut += whole
     if keys.isdisjoint(map(hash, cut)):
         return []
     return [fragment for fragment in dict.fromkeys(cut) if hash(fragment) in keys]
@@ -79,7 +78,7 @@ def holds(text: str, fragment: str, wanted: Piece) -> bool:
     at = text.find(fragment)
     while at >= 0:
         start = at - wanted.offset
-        if start >= 0 and _digest(text[start : start + wanted.length]) == wanted.digest:
+        if start >= 0 and hash(text[start : start + wanted.length]) == wanted.digest:
             return True
         at = text.find(fragment, at + 1)
     return False
@@ -122,7 +121,3 @@ def _inside(answer: str) -> list[str]:
         if block.startswith(("{", "[")):
             found.extend(strings(block))
     return found
-
-
-def _digest(text: str) -> int:
-    return xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))

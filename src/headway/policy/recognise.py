@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
-from xxhash import xxh3_128_digest
+from xxhash import xxh3_64_intdigest
 
 from headway.core.task import Evidence, SessionId, SpanId, TaskId
 from headway.policy.chain import History
@@ -90,7 +90,7 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     return _extends(request, candidates[-1], certainty)
 
 
-def by_content(tenant: Tenant, request: Request, agent: bytes) -> Link | None:
+def by_content(tenant: Tenant, request: Request, agent: int | None) -> Link | None:
     """The call that a new history comes from, by what it says: a sub-agent, a compaction, a hand-over."""
     history = request.history
     nobodys = bool(history.same) and all(turn.evidence == "new" for turn in history.same)
@@ -120,11 +120,11 @@ def by_session(tenant: Tenant, request: Request) -> Link | None:
     return Link(turn=turn, evidence="session", confidence=SAME_SESSION, opens_task=True, human_wait=gap)
 
 
-def agent_of(request: Request) -> bytes:
-    """Which agent sends this: a digest of its system messages and its tools; empty if it has neither."""
+def agent_of(request: Request) -> int | None:
+    """Which agent sends this: a digest of its system messages and its tools; ``None`` if it has neither."""
     if not request.history.system and request.tools is None:
-        return b""
-    return xxh3_128_digest(request.history.system + b"\x00" + (request.tools or b""))
+        return None
+    return hash((request.history.system, None if request.tools is None else xxh3_64_intdigest(request.tools)))
 
 
 def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn], float]:
@@ -146,9 +146,9 @@ def _agrees(reply: Utterance, message: Message, turn: Turn) -> bool:
     answer = turn.answer
     if answer is None:
         return False
-    if answer.calls:
-        return reply.calls == answer.calls or (bool(reply.calls) and canonical(calls(message)) == turn.calls)
-    return not reply.calls and bool(reply.text) and reply.text == answer.text
+    if answer.calls is not None:
+        return reply.calls == answer.calls or (reply.calls is not None and canonical(calls(message)) == turn.calls)
+    return reply.calls is None and reply.text is not None and reply.text == answer.text
 
 
 def _repeats(turn: Turn) -> Link:
@@ -216,9 +216,9 @@ def _delivered(turn: Turn, news: Sequence[Message]) -> tuple[OpenTool, ...]:
     return tuple(found)
 
 
-def _carries(tenant: Tenant, request: Request, messages: Sequence[Message], agent: bytes) -> Link | None:
+def _carries(tenant: Tenant, request: Request, messages: Sequence[Message], agent: int | None) -> Link | None:
     """An earlier answer is part of this request."""
-    carried = tenant.passages.find(reversed(messages))
+    carried = tenant.passages.find(messages)
     if carried is None or not _is_own(carried.turn, request):
         return None
     turn = carried.turn
@@ -227,7 +227,7 @@ def _carries(tenant: Tenant, request: Request, messages: Sequence[Message], agen
     quiet = _quiet(tenant, turn.task, request.now)
     if quiet > QUIET_SECONDS:
         return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, opens_task=True, human_wait=quiet)
-    if agent and agent == turn.agent and quiet <= ADJACENT_SECONDS:
+    if agent is not None and agent == turn.agent and quiet <= ADJACENT_SECONDS:
         return Link(turn=turn, evidence="compaction", confidence=COMPACTION, parent=turn.parent)
     return Link(turn=turn, evidence="hand_over", confidence=HAND_OVER, parent=turn.parent)
 

@@ -45,14 +45,14 @@ class Prompts:
                 self._open[key] = left
         tool.keys, tool.charge = (), 0
 
-    def find(self, first: str, root: bytes | None) -> tuple[OpenTool, Turn] | None:
+    def find(self, first: str, root: int | None) -> tuple[OpenTool, Turn] | None:
         """The latest open call whose arguments hold ``first``, the first user message of a new history.
 
         A history that starts exactly like the caller's own is not its sub-agent but somebody who asked the same.
         """
         first = first.strip()
         best: tuple[OpenTool, Turn] | None = None
-        for fragment in known(first[:MAX_PROMPT], self._open.keys()):
+        for fragment in known(first[:MAX_PROMPT], (first,), self._open.keys()):
             for prompt, tool, turn in self._open[hash(fragment)]:
                 if turn.root == root or (best and best[1].opened >= turn.opened):
                     continue

@@ -36,16 +36,16 @@ class Turn(Struct, eq=False, kw_only=True, gc=False):
     opened: float
     closed: float | None = None
     state: Literal["in_flight", "answered", "failed"] = "in_flight"
-    raw: tuple[int, bytes]
-    """Length and digest of the history's bytes, without the closing bracket."""
-    chain: bytes | None = None
+    raw: tuple[int, bytes] | None = None
+    """Length and digest of the history's bytes, without the closing bracket; ``None`` where the history is short."""
+    chain: int | None = None
     """Digest of the history without the assistant's messages; ``None`` if it could not be read."""
-    said: bytes = b""
+    said: int = 0
     """Digest of what the assistant said in the history."""
-    root: bytes | None = None
+    root: int | None = None
     """The chain up to the first message of a user."""
-    agent: bytes = b""
-    """Digest of the system messages and the tools: which agent this is."""
+    agent: int | None = None
+    """Digest of the system messages and the tools: which agent this is; ``None`` if it has neither."""
     specific: int = 0
     """Characters of the history that are not system messages: how much there is to recognise it by."""
     parent: SpanId | None = None
@@ -56,8 +56,8 @@ class Turn(Struct, eq=False, kw_only=True, gc=False):
     opener: str | None = None
     """How the machine-made messages of this history begin, once there was one."""
     answer: Utterance | None = None
-    calls: bytes = b""
-    """The `canonical` digest of the answer's tool calls."""
+    calls: int | None = None
+    """The `canonical` digest of the answer's tool calls; ``None`` if there were none."""
     tools: tuple[OpenTool, ...] = ()
     continued: bool = False
     """A later request was taken for its continuation."""
