@@ -71,6 +71,8 @@ def test_one_turn_that_takes_more_than_all_others() -> None:
     assert finding.title == "One of 3 turns takes 8.00 s of the 10.0 s (80 %); the median turn takes 1.00 s."
     assert "begins 1.00 s after" in finding.evidence[0]
     assert "b 5.00 s, t 3.00 s" in finding.evidence[0]
+    assert finding.confidence == "certain"
+    assert found(spans, "messages")["one-turn-dominates"].confidence == "likely"
     assert "one-turn-dominates" not in found(spans, "none")
 
 

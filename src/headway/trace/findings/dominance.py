@@ -41,7 +41,7 @@ def tools_dominate(case: Case) -> Iterable[Finding]:
             there[i] = took
             name = case.span(i).name
             by_name[name] = by_name.get(name, 0.0) + took
-    watched = all(case.watched(i) for i in there if case.study.tree.kinds[i] is ToolUse)
+    watched = _watched(case, there)
     what = "Tools take" if watched else "What lies between the calls takes"
     yield Finding(
         name="tools-dominate",
@@ -61,6 +61,11 @@ def tools_dominate(case: Case) -> Iterable[Finding]:
         " fast, tools in parallel).",
         spans=case.ids(sorted(there, key=lambda i: -there[i])[:MANY]),
     )
+
+
+def _watched(case: Case, these: Iterable[int]) -> bool:
+    """Whether all tools among them were timed where they ran."""
+    return all(case.watched(i) for i in these if case.study.tree.kinds[i] is ToolUse)
 
 
 def _unwatched(*, watched: bool) -> tuple[str, ...]:
@@ -91,7 +96,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         seconds=slow.seconds,
         cost=case.charged([slow.call]),
         tokens=case.tokens([slow.call]),
-        confidence="certain" if case.verdict.timing == "spans" else "likely",
+        confidence="certain" if _watched(case, {stretch.owner for stretch in slow.stretches}) else "likely",
         evidence=(
             (
                 f"It begins {seconds(case.study.held.lo[slow.call])} after the task's start, with"

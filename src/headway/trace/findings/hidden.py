@@ -43,7 +43,7 @@ def unfinished_spans(case: Case) -> Iterable[Finding]:
         return
     yield Finding(
         name="unfinished-spans",
-        title=f"{plural(len(never), 'span')} never ended: what they took is at least what is shown.",
+        title=f"{plural(len(never), 'span')} never ended: the time shown is the least that it can have been.",
         confidence="certain",
         evidence=(f"Without an end: {named(case.span(i).name for i in never)}.",),
         check="See whether the task was broken off, or the record was made while it ran.",

@@ -11,6 +11,8 @@ from headway.trace.stats import Line, fit
 
 LEAST: Final = 0.05
 """Of E2E: a slope may be sure and still not matter."""
+SURE: Final = 0.25
+"""Lower end of the slope's interval / slope: below that, what it costs is anybody's guess."""
 
 Points = Sequence[tuple[int, float, int]]
 """Of each call its index, the seconds that may depend on its input, and its input tokens."""
@@ -28,7 +30,7 @@ def slower_turns(case: Case) -> Iterable[Finding]:
     if line is None:
         points, phase = _unsplit(case, read), MODEL
         line = _apart(case, points)
-    if line is None or line.slope_low <= 0:
+    if line is None or line.slope_low <= 0 or line.slope_low < SURE * line.slope:
         return
     yield from _found(case, points, line, phase)
 
