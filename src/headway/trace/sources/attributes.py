@@ -336,14 +336,17 @@ def facts(attributes: Mapping[str, object]) -> Facts:
     """What the attributes say. A value that is null or empty says nothing."""
     found: Facts = {}
     ranks: dict[Fact, int] = {}
+    place_of = _PLACES.get
     for name, value in attributes.items():
-        place = _PLACES.get(name)
+        place = place_of(name)
         if place is None or value is None or value == "":
             continue
         fact, rank = place
-        if fact not in found or rank < ranks[fact]:
-            found[fact] = value if name not in _MILLISECONDS else _seconds(value)
+        if fact not in ranks or rank < ranks[fact]:
+            found[fact] = value
             ranks[fact] = rank
+    if "ttft" in ranks and TABLE["ttft"][ranks["ttft"]] in _MILLISECONDS:
+        found["ttft"] = _seconds(found["ttft"])
     return found
 
 
@@ -356,4 +359,8 @@ def _seconds(milliseconds: object) -> object:
 
 def host(resource: Mapping[str, object]) -> str | None:
     """Whose clock a resource's spans were timed by."""
-    return next((str(resource[name]) for name in HOSTS if resource.get(name)), None)
+    for name in HOSTS:
+        told = resource.get(name)
+        if told:
+            return str(told)
+    return None

@@ -1,6 +1,6 @@
 """Where a span keeps what its call was asked and answered: attributes, numbered attributes, events, whole requests."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Final, cast
 
 from msgspec import Struct
@@ -30,27 +30,30 @@ class Exchange(Struct, frozen=True):
     answer: list[Message] | None
 
 
-_SILENT: Final = Exchange(None, None)
+SILENT: Final = Exchange(None, None)
+"""Of a span that says nothing of messages."""
+
+_Sides = tuple[list[Message] | None, list[Message] | None]
 
 
 def exchange(raw: RawSpan, said: Facts) -> Exchange:
-    """The messages of a call in plain words."""
+    """The messages of a call in plain words; each side from the first place that has it."""
     for event in raw.events:
         if event.name == DETAILS_EVENT:
             said = {**facts(event.attributes), **said}
+    prompt: list[Message] | None = None
+    answer: list[Message] | None = None
     try:
-        prompt, answer = _told(said)
-        if prompt is None and answer is None:
-            prompt, answer = _numbered(raw.attributes)
-        if prompt is None and answer is None:
-            prompt, answer = _happened(raw, said)
-        if prompt is None and answer is None:
-            prompt, answer = _whole(said)
+        for place in _PLACES:
+            asked_there, answered_there = place(raw, said)
+            prompt, answer = prompt or asked_there, answer or answered_there
+            if prompt and answer:
+                break
+        if prompt and "system" in said:
+            prompt = [*messages(said["system"], "system"), *prompt]
     except RecursionError:  # nested beyond reason: as good as not kept
-        return _SILENT
-    if prompt is not None and "system" in said:
-        prompt = [*(message for message in messages(said["system"], "system")), *prompt]
-    return Exchange(prompt or None, answer or None)
+        return SILENT
+    return Exchange(prompt, answer) if prompt or answer else SILENT
 
 
 def asked(exchanged: Exchange) -> str | None:
@@ -79,7 +82,8 @@ def asked_model(said: Facts) -> str | None:
     return text(cast("dict[str, object]", held).get("model")) if isinstance(held, dict) else None
 
 
-def _told(said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+def _told(_raw: RawSpan, said: Facts) -> _Sides:
+    """Attributes that hold a side whole."""
     prompt = messages(said["prompt"], "user") if "prompt" in said else None
     answer = messages(said["answer"], "assistant") if "answer" in said else None
     if "answer_calls" in said:
@@ -88,23 +92,23 @@ def _told(said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
     return prompt, answer
 
 
-def _numbered(attributes: Mapping[str, object]) -> tuple[list[Message] | None, list[Message] | None]:
+def _numbered(raw: RawSpan, _said: Facts) -> _Sides:
+    """Attributes that hold a piece of a message each."""
     found: dict[str, list[tuple[str, object]]] = {}
-    for name, value in attributes.items():
+    for name, value in raw.attributes.items():
         if name.startswith(_PREFIXES):
             for prefix, side in INDEXED.items():
                 if name.startswith(prefix):
                     found.setdefault(side, []).append((name[len(prefix) :], value))
-    return (
-        indexed(found["prompt"], "user") if "prompt" in found else None,
-        indexed(found["answer"], "assistant") if "answer" in found else None,
-    )
+    if not found:
+        return None, None
+    return indexed(found.get("prompt", ()), "user"), indexed(found.get("answer", ()), "assistant")
 
 
-def _happened(raw: RawSpan, said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+def _happened(raw: RawSpan, said: Facts) -> _Sides:
+    """Events that are a message each."""
     events = [(event.name, event.attributes) for event in raw.events]
-    held = decoded(said.get("events"))
-    if isinstance(held, list):
+    if "events" in said and isinstance(held := decoded(said["events"]), list):
         for value in cast("list[object]", held):
             if isinstance(value, dict):
                 event = cast("dict[str, object]", value)
@@ -118,7 +122,12 @@ def _happened(raw: RawSpan, said: Facts) -> tuple[list[Message] | None, list[Mes
     return found.get("prompt"), found.get("answer")
 
 
-def _whole(said: Facts) -> tuple[list[Message] | None, list[Message] | None]:
+def _whole(_raw: RawSpan, said: Facts) -> _Sides:
+    """A whole request, a whole response."""
     prompt = messages(said["request"], "user") if "request" in said else None
     answer = messages(said["response"], "assistant") if "response" in said else None
     return prompt, answer
+
+
+_PLACES: Final[tuple[Callable[[RawSpan, Facts], _Sides], ...]] = (_told, _numbered, _happened, _whole)
+"""Where messages may be, what is meant for them first."""

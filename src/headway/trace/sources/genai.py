@@ -21,7 +21,7 @@ from headway.trace.sources.attributes import (
     host,
 )
 from headway.trace.sources.digests import arguments_digest, part
-from headway.trace.sources.exchange import Exchange, asked_model, digested, exchange
+from headway.trace.sources.exchange import SILENT, Exchange, asked_model, digested, exchange
 from headway.trace.sources.messages import Parts, decoded, plain
 from headway.trace.sources.operations import NAMES, OPERATIONS, PROVIDERS, Role
 from headway.trace.sources.scalars import count, number, text, truth
@@ -42,12 +42,17 @@ def canonical(raw: RawSpan, parts: Parts) -> Span:
     return interpret(raw, facts(raw.attributes), parts)
 
 
-def interpret(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange | None = None) -> Span:
-    """As `canonical`, for a caller that has the span's facts already, and perhaps the messages of its call."""
+def interpret(raw: RawSpan, said: Facts, parts: Parts) -> Span:
+    """As `canonical`, for a caller that has the span's facts already."""
     role = role_of(raw, said)
+    return interpret_as(role, raw, said, parts, exchange(raw, said) if role == "call" else SILENT)
+
+
+def interpret_as(role: Role, raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Span:
+    """As `interpret`, for a caller that knows the span's role, and the messages where it is a call."""
     match role:
         case "call":
-            work: Work = _call(raw, said, parts, exchange(raw, said) if exchanged is None else exchanged)
+            work: Work = _call(raw, said, parts, exchanged)
             name = f"{_call_word(said)} {work.model}"
         case "tool":
             work = _tool(raw, said)
@@ -105,10 +110,8 @@ def _call_word(said: Facts) -> str:
 
 def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> ModelCall:
     prompt, answer = digested(exchanged, parts)
-    queued = number(said.get("queue"))
+    queued = number(said["queue"]) if "queue" in said else None
     sent = None if queued is None or not 0 <= queued <= _length(raw) else raw.start + queued
-    attempt = count(said.get("attempt"))
-    cost = _cost(said)
     return ModelCall(
         model=text(said.get("model")) or asked_model(said) or UNKNOWN_MODEL,
         provider=_provider(said),
@@ -118,16 +121,16 @@ def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Model
         first_token=_first_token(raw, said),
         usage=_usage(raw, said),
         finish_reason=text(said.get("finish")) or answer.finish,
-        attempts=attempt or None,
+        attempts=(count(said["attempt"]) or None) if "attempt" in said else None,
         tool_calls=answer.calls,
-        cost=cost,
+        cost=_cost(said["cost"]) if "cost" in said else None,
         prompt=prompt,
         answer=answer.part,
     )
 
 
-def _cost(said: Facts) -> MicroUsd | None:
-    held = decoded(said.get("cost"))
+def _cost(told: object) -> MicroUsd | None:
+    held = decoded(told)
     dollars = number(facts(cast("dict[str, object]", held)).get("cost") if isinstance(held, dict) else held)
     return None if dollars is None or dollars < 0 else MicroUsd(int(dollars * 1_000_000 + 0.5))
 
@@ -148,13 +151,13 @@ def _stream(said: Facts) -> bool | None:
     word = said.get("operation")
     if isinstance(word, str) and word.startswith("ai."):
         return word.endswith(".doStream")
-    return truth(said.get("stream"))
+    return truth(said["stream"]) if "stream" in said else None
 
 
 def _first_token(raw: RawSpan, said: Facts) -> float | None:
     """When the first chunk came; unknown where that would be after the end, for then one of the two is wrong."""
-    after = number(said.get("ttft"))
-    if after is None:
+    after = number(said["ttft"]) if "ttft" in said else None
+    if after is None and raw.events:
         times = [event.time for event in raw.events if event.name in FIRST_TOKEN_EVENTS and event.time is not None]
         after = min(times) - raw.start if times else None
     return None if after is None or not 0 < after <= _length(raw) else raw.start + after
@@ -165,17 +168,15 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
 
     A dialect that leaves cached tokens out of the input is told by its scope, or by counts that fit no other way.
     """
-    held = decoded(said.get("usage"))
-    said = {**facts(cast("dict[str, object]", held)), **said} if isinstance(held, dict) else said
+    if "usage" in said and isinstance(held := decoded(said["usage"]), dict):
+        said = {**facts(cast("dict[str, object]", held)), **said}
     read, written = count(said.get("cache_read")), count(said.get("cache_write"))
     cached = (read or 0) + (written or 0)
-    given = count(said.get("input"))
-    bare = count(said.get("uncached"))
-    if given is None and bare is not None:
+    given, output = count(said.get("input")), count(said.get("output"))
+    if given is None and "uncached" in said and (bare := count(said["uncached"])) is not None:
         given = bare + cached if raw.name.startswith(EXCLUSIVE_NAMES) or cached > bare else bare
     elif given is not None and cached > given:
         given += cached
-    output = count(said.get("output"))
     if not given and not output:
         given = output = None  # nothing was counted: streams that end early say 0
     return Usage(
@@ -183,7 +184,7 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
         output_tokens=output,
         cache_read=read,
         cache_write=written,
-        reasoning=count(said.get("reasoning")),
+        reasoning=count(said["reasoning"]) if "reasoning" in said else None,
     )
 
 
@@ -227,9 +228,9 @@ def _retrieval(raw: RawSpan, said: Facts) -> Retrieval:
 def _failed(raw: RawSpan, said: Facts) -> bool | None:
     if raw.failed is not None:
         return raw.failed
-    if (failed := truth(said.get("failed"))) is not None:
+    if "failed" in said and (failed := truth(said["failed"])) is not None:
         return failed
-    if (succeeded := truth(said.get("success"))) is not None:
+    if "success" in said and (succeeded := truth(said["success"])) is not None:
         return not succeeded
     return True if "error" in said else None
 

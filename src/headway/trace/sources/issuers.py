@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec.structs import force_setattr
 
 from headway.core.span import ModelCall, Span, Step, ToolCallRef, ToolUse
 from headway.core.task import SpanId
@@ -20,7 +20,7 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
     """Note at each tool the call that asked for it, and at calls whose answers were not kept what they asked for.
 
     A tool call's id tells it. Without one it is the last call to end before the tool started under the same agent, or
-    the call that holds the tool. Returns what is to be said of that.
+    the call that holds the tool. The spans are written to, as `whole` says. Returns what is to be said of it.
     """
     tools = [i for i, span in enumerate(spans) if isinstance(span.work, ToolUse) and span.work.issued_by is None]
     calls = [i for i, span in enumerate(spans) if isinstance(span.work, ModelCall)]
@@ -41,11 +41,11 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
             if issuer is not None and work.call_id:
                 asked.setdefault(issuer, []).append(ToolCallRef(work.call_id, work.name))
         if issuer is not None:
-            spans[i] = structs.replace(span, work=structs.replace(work, issued_by=issuer))
+            force_setattr(work, "issued_by", issuer)
     for i in calls:
         span = spans[i]
         if span.id in asked and isinstance(span.work, ModelCall) and not span.work.tool_calls:
-            spans[i] = structs.replace(span, work=structs.replace(span.work, tool_calls=tuple(asked[span.id])))
+            force_setattr(span.work, "tool_calls", tuple(asked[span.id]))
     return (_BY_ORDER,) if by_order else ()
 
 

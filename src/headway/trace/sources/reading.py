@@ -7,8 +7,8 @@ from msgspec import Struct
 from headway.core.span import Span
 from headway.trace.sources.attributes import OLD_CALLS, STREAM_ENDS, Facts, facts
 from headway.trace.sources.draft import first_words
-from headway.trace.sources.exchange import asked, exchange
-from headway.trace.sources.genai import interpret, role_of
+from headway.trace.sources.exchange import SILENT, asked, exchange
+from headway.trace.sources.genai import interpret_as, role_of
 from headway.trace.sources.messages import Parts
 from headway.trace.sources.operations import Role
 from headway.trace.sources.scalars import count, number, text
@@ -84,13 +84,9 @@ class Reader:
         """One span. Never raises: what makes no sense is left unknown."""
         said = facts(raw.attributes)
         role = role_of(raw, said)
-        if role == "call":
-            exchanged = exchange(raw, said)
-            words = asked(exchanged)
-            span = interpret(raw, said, self._parts, exchanged)
-        else:
-            words = text(said.get("asked"))
-            span = interpret(raw, said, self._parts)
+        exchanged = exchange(raw, said) if role == "call" else SILENT
+        words = asked(exchanged) or text(said.get("asked"))
+        span = interpret_as(role, raw, said, self._parts, exchanged)
         return Reading(span, _trait(raw, said, role), first_words(words) if words else None)
 
 

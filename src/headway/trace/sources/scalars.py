@@ -29,7 +29,7 @@ def text(value: object) -> str | None:
 
 def number(value: object) -> float | None:
     """A finite number, which may be written as text."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
         try:
@@ -41,6 +41,8 @@ def number(value: object) -> float | None:
 
 def count(value: object) -> int | None:
     """A number of things: whole and not negative."""
+    if value is None:
+        return None
     if type(value) is int:
         return value if 0 <= value < _MOST else None
     found = number(value)
@@ -49,6 +51,6 @@ def count(value: object) -> int | None:
 
 def truth(value: object) -> bool | None:
     """True or false, which may be written as a word."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return value
     return _WORDS.get(value.lower()) if isinstance(value, str) else None

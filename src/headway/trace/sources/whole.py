@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, structs
+from msgspec.structs import force_setattr
 
 from headway.core.span import ModelCall, Span, ToolUse
 from headway.trace.sources.genai import UNKNOWN_MODEL
@@ -30,8 +31,13 @@ class Whole(Struct, frozen=True):
 
 
 def whole(readings: Sequence[Reading]) -> Whole:
-    """The spans of one trace, each told what the others say of it."""
-    spans = _one_session([reading.span for reading in readings])
+    """The spans of one trace, each told what the others say of it.
+
+    The spans are written to, which a copy of each would take a third longer than all else here: they must have been
+    made for this and be known to nobody yet.
+    """
+    spans = [reading.span for reading in readings]
+    _share_session(spans)
     remarks: list[str] = []
     if any(reading.trait is not None for reading in readings):
         index = {span.id: i for i, span in enumerate(spans)}
@@ -46,13 +52,14 @@ def whole(readings: Sequence[Reading]) -> Whole:
     return Whole(tuple(spans), None if first is None else first.asked, tuple(remarks))
 
 
-def _one_session(spans: list[Span]) -> list[Span]:
+def _share_session(spans: list[Span]) -> None:
     """Where all spans that name a session name the same, it is everybody's."""
     named = {span.session for span in spans} - {None}
-    if len(named) != 1:
-        return spans
-    (session,) = named
-    return [span if span.session is not None else structs.replace(span, session=session) for span in spans]
+    if len(named) == 1:
+        (session,) = named
+        for span in spans:
+            if span.session is None:
+                force_setattr(span, "session", session)
 
 
 def _name_models(spans: list[Span]) -> None:
