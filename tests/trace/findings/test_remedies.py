@@ -17,6 +17,7 @@ PLAN = "First look, then leap. " * 40
 TASKS: dict[str, list[Span]] = {
     "tools-dominate": [call("a", 0, 1), used(tool("t", 1, 8), "search"), call("b", 8, 10)],
     "iterations-dominate": [call(f"{i}", i, i + 1, asks=("1",)) for i in range(10)],
+    "writing-dominates": [call("a", 0, 9, marks=(0, 1, 9))],
     "late-first-text": [call("a", 0, 9, asks=("1",)), call("b", 9, 12, marks=(9, 9.5, 12))],
     "hop-gaps": [step("root", 0, 10), call("a", 0, 2, "root"), call("b", 5, 10, "root")],
     "serial-tools": [call("a", 0, 1), tool("t", 1, 4, by="a"), tool("u", 4, 6, by="a"), call("b", 6, 7)],

@@ -23,6 +23,7 @@ from headway.trace.findings.straggler import stragglers
 from headway.trace.findings.tail import Account, iteration_tail
 from headway.trace.findings.unread import unread_answers, unread_results
 from headway.trace.findings.visible import late_first_text
+from headway.trace.findings.writing import writing_dominates
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Task, study
@@ -35,6 +36,7 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     tools_dominate,
     iterations_dominate,
     one_turn_dominates,
+    writing_dominates,
     slower_turns,
     cache_misses,
     late_first_text,
