@@ -33,6 +33,8 @@ def field(data: bytes, at: int) -> tuple[int, Value, int]:
     """
     tag, start = varint(data, at)
     kind = tag & 7
+    if not tag >> 3:
+        raise broken(at)
     if kind == _BYTES:
         length, start = varint(data, start)
     elif kind == _VARINT:
@@ -45,7 +47,7 @@ def field(data: bytes, at: int) -> tuple[int, Value, int]:
     else:
         raise broken(at)
     end = start + length
-    if end > len(data) or not tag >> 3:
+    if end > len(data):
         raise broken(at)
     return tag >> 3, data[start:end], end
 

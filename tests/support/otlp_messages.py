@@ -1,0 +1,66 @@
+"""OTLP messages in tests, made by OpenTelemetry's own classes."""
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
+
+from headway.wire.otel import RawSpan
+from headway.wire.otlp import KINDS
+
+
+def any_value(plain: object) -> AnyValue:
+    """A plain value as protobuf has it."""
+    made = AnyValue()
+    match plain:
+        case bool():
+            made.bool_value = plain
+        case int():
+            made.int_value = plain
+        case float():
+            made.double_value = plain
+        case list():
+            made.array_value.SetInParent()
+            made.array_value.values.extend(map(any_value, plain))  # type: ignore[arg-type]
+        case dict():
+            made.kvlist_value.SetInParent()
+            made.kvlist_value.values.extend(attributes(plain))  # type: ignore[arg-type]
+        case _:
+            made.string_value = str(plain)
+    return made
+
+
+def attributes(plain: dict[str, object]) -> list[KeyValue]:
+    """Attributes as protobuf has them."""
+    return [KeyValue(key=key, value=any_value(one)) for key, one in plain.items()]
+
+
+def nanoseconds(seconds: float | None) -> int:
+    """Epoch nanoseconds; 0 where there is no time."""
+    return 0 if seconds is None else round(seconds * 1000) * 1_000_000
+
+
+def protobuf(*spans: RawSpan) -> ExportTraceServiceRequest:
+    """One export request; each span in a group of its own. Times are to the millisecond."""
+    request = ExportTraceServiceRequest()
+    for span in spans:
+        group = request.resource_spans.add()
+        group.resource.attributes.extend(attributes(dict(span.resource)))
+        scoped = group.scope_spans.add()
+        scoped.scope.name = span.scope
+        made = scoped.spans.add()
+        made.trace_id = bytes.fromhex(span.trace)
+        made.span_id = bytes.fromhex(span.id)
+        made.parent_span_id = bytes.fromhex(span.parent or "")
+        made.name = span.name
+        made.kind = ProtoSpan.SpanKind.ValueType(KINDS.index(span.kind))
+        made.start_time_unix_nano = nanoseconds(span.start)
+        made.end_time_unix_nano = nanoseconds(span.end)
+        made.attributes.extend(attributes(dict(span.attributes)))
+        if span.failed is not None:
+            made.status.code = 2 if span.failed else 1  # type: ignore[assignment]
+        for event in span.events:
+            noted = made.events.add()
+            noted.name = event.name
+            noted.time_unix_nano = nanoseconds(event.time)
+            noted.attributes.extend(attributes(dict(event.attributes)))
+    return request
