@@ -9,6 +9,7 @@ from headway.app.naming import first_words, resolve
 from headway.core.errors import BadInputError, NotFoundError
 from headway.core.task import TaskId
 from headway.trace.account import TaskAccount, account_of
+from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported, Intake
@@ -58,7 +59,7 @@ def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _
     intake = Intake(names, lambda read: heard(intake, read))
     found = _found(intake.tasks(), question, intake)
     if found is None:
-        raise NotFoundError(f"Nothing in {', '.join(names)} is a task that can be explained.", fix=_why(intake))
+        raise _nothing(names, intake)
     return found
 
 
@@ -74,6 +75,20 @@ def read_store(store: Store, question: Question) -> Found:
     if found is None:
         raise nothing_recorded(store.path)
     return found
+
+
+def read_rows(names: Sequence[str], prices: PriceOf, heard: Heard = lambda _intake, _read: None) -> list[TaskFacts]:
+    """A row of every task under the names.
+
+    Raises:
+        NotFoundError: a name means nothing, or nothing in the files is a task.
+        BadInputError: a named file cannot be read.
+    """
+    intake = Intake(names, lambda read: heard(intake, read))
+    rows = [facts_of(one.spans, one.verdict, title=one.title, prices=prices) for one in intake.tasks()]
+    if not rows:
+        raise _nothing(names, intake)
+    return rows
 
 
 def are_files(names: Sequence[str]) -> bool:
@@ -121,7 +136,8 @@ def _replayed(one: Imported, question: Question) -> bool:
     return bool(question.changes)
 
 
-def _why(intake: Intake) -> str:
+def _nothing(names: Sequence[str], intake: Intake) -> NotFoundError:
     reasons = [f"{one.name}: {one.why}" for one in intake.refused[:3]]
     reasons += [f"{skip.first}: {skip.reason}." for skip in intake.skipped[:3]]
-    return " ".join(reasons) or "The files are in a known format, but hold no call of a model or tool."
+    why = " ".join(reasons) or "The files are in a known format, but hold no call of a model or tool."
+    return NotFoundError(f"Nothing in {', '.join(names)} is a task that can be explained.", fix=why)

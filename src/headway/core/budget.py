@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from math import inf
 from typing import Final, Literal
 
 import msgspec
@@ -112,8 +113,8 @@ def _stage(written: _Written, where: str) -> StageBudget:
     given = [limit for limit in limits if limit is not None]
     if given != sorted(given):
         raise BadInputError(f"{where}: the limits fall from p50 to p99.", fix="A higher percentile is never shorter.")
-    if written.variance is not None and written.variance < 0:
-        raise BadInputError(f"{where}.variance is {written.variance}, which is negative.", fix=_FIX)
+    if written.variance is not None and not 0 <= written.variance < inf:
+        raise BadInputError(f"{where}.variance is {written.variance}, which is no ratio.", fix=_FIX)
     return StageBudget(p50=limits[0], p95=limits[1], p99=limits[2], variance=written.variance)
 
 
@@ -136,8 +137,8 @@ def seconds(value: str | float, where: str) -> float:
                 f"{where} is {value!r}, which is no time.", fix="Write e.g. 0.4, 400 ms, 1.5 s or 2 min."
             )
         return float(match[1]) * _UNITS[match[2]]
-    if value < 0:
-        raise BadInputError(f"{where} is {value}, which is negative.", fix="Write seconds, or e.g. 400 ms.")
+    if not 0 <= value < inf:
+        raise BadInputError(f"{where} is {value}, which is no time.", fix="Write seconds, or e.g. 400 ms.")
     return float(value)
 
 
@@ -152,8 +153,8 @@ def money(value: str | float, where: str) -> MicroUsd:
         if match is None:
             raise BadInputError(f"{where} is {value!r}, which is no money.", fix="Write US dollars, e.g. 0.02 USD.")
         return MicroUsd(round(float(match[1] or match[2]) * 1_000_000))
-    if value < 0:
-        raise BadInputError(f"{where} is {value}, which is negative.", fix="Write US dollars, e.g. 0.02.")
+    if not 0 <= value < inf:
+        raise BadInputError(f"{where} is {value}, which is no money.", fix="Write US dollars, e.g. 0.02.")
     return MicroUsd(round(value * 1_000_000))
 
 

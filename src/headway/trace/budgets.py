@@ -175,8 +175,8 @@ def suggest(rows: Sequence[TaskFacts]) -> Budget:
     stages: dict[str, StageBudget] = {}
     for name in names:
         seconds = sorted(stage_seconds(row, name) or 0.0 for row in timed)
-        if whole and sum(seconds) / whole >= _WORTH:
-            stages[name] = _limits(seconds)
+        if whole and sum(seconds) / whole >= _WORTH and (limits := _limits(seconds)) != StageBudget():
+            stages[name] = limits
     costs = [row.cost for row in rows if row.cost is not None]
     tokens = [count for row in rows if (count := _tokens(row)) is not None]
     return Budget(
@@ -190,7 +190,7 @@ def suggest(rows: Sequence[TaskFacts]) -> Budget:
 
 def _limits(ordered: Sequence[float]) -> StageBudget:
     found = [quantile(ordered, _SHARES[name]) for name in PERCENTILES] if ordered else []
-    upper = [_rounded(one.high * _HEADROOM) if one.high is not None and one.supported else None for one in found]
+    upper = [_rounded(one.high * _HEADROOM) if one.high and one.supported else None for one in found]
     return StageBudget(p50=upper[0], p95=upper[1], p99=upper[2]) if upper else StageBudget()
 
 

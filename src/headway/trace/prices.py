@@ -1,6 +1,6 @@
 """What a model's tokens cost, from the price table that ships with ``genai-prices``; nothing is fetched."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -89,6 +89,11 @@ def price_of(
 def price_for(call: ModelCall, at: float) -> Price | None:
     """The price of a call's tokens at its time and its prompt's length; ``None`` when unknown."""
     return price_of(call.model, call.provider, input_tokens=call.usage.input_tokens, at=at)
+
+
+def with_own(prices: Mapping[str, Price]) -> PriceOf:
+    """One's own prices by the model's name, before the list's."""
+    return lambda call, at: prices.get(call.model) or price_for(call, at)
 
 
 def charge(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headway.app.explaining import Found, Question
+    from headway.core.budget import Budget
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +37,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
             "--what-if", help='Replay with a change: "iterations -3", "cache 100%", "tpot 0.5x, tools parallel" …'
         ),
     ] = None,
+    budget: Annotated[
+        bool, typer.Option("--budget", help="Check against the budget in headway.toml; status 1 when it is broken.")
+    ] = False,
+    config: Annotated[Path | None, typer.Option(help="Budget and own prices; default: headway.toml here.")] = None,
     html: Annotated[
         Path | None,
         typer.Option(help="Write a report for a browser to this file; into a directory, as headway-TASK.html."),
@@ -61,15 +66,21 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     headway explain ~/.claude/projects/my-project
 
     headway explain 'traces/*.json' --what-if "tools parallel"
+
+    headway explain traces/ --budget
     """
     from headway.app.explaining import Question, are_files
+    from headway.app.settings import load
     from headway.trace.whatif import parse
 
     if html is not None:
         from headway.app.report.html import check_target
 
         check_target(html)
-    question = Question(task=task, changes=tuple(change for text in what_if or () for change in parse(text)))
+    settings = load(config)
+    limits = settings.budget() if budget else None
+    changes = tuple(change for text in what_if or () for change in parse(text))
+    question = Question(task=task, changes=changes, prices=settings.prices)
     if names and are_files(names):
         if last or whole or store is not None:
             raise BadInputError(
@@ -80,9 +91,12 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         if names:
             question = structs.replace(question, task=_only(names, task))
         found = _recorded(store, question, last=last, whole=whole)
-    _show(found, as_json=as_json, why=why)
     if html is not None:
         _write(found, html, quiet=as_json)
+    if limits is None:
+        _show(found, as_json=as_json, why=why)
+    else:
+        _hold(found, limits, str(settings.path), as_json=as_json)
 
 
 def _only(names: "Sequence[str]", task: str | None) -> str:
@@ -141,6 +155,25 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
         from headway.app.report.terminal import render_task
 
         console().print(render_task(found.task, outcome=found.outcome, why=why, skipped=skipped, refused=refused))
+
+
+def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> None:
+    """Show the budget instead of the account; status 1 when it is broken."""
+    from headway.app.report.budget_table import render_budget
+    from headway.app.report.compare_document import budget_json
+    from headway.app.report.figures import plural
+    from headway.app.report.layout import console
+    from headway.trace.budgets import check, unknown_stages
+
+    one = found.record
+    rows = [row for row in found.study.rows if one is None or row.task == one.task]
+    lines, absent = check(limits, rows), unknown_stages(limits, rows)
+    if as_json:
+        typer.echo(budget_json(lines, absent))
+    else:
+        console().print(render_budget(lines, absent, f"{name} against {plural(len(rows), 'task')}"))
+    if any(line.state == "broken" for line in lines):
+        raise typer.Exit(1)
 
 
 def _write(found: "Found", target: Path, *, quiet: bool) -> None:

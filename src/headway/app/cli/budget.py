@@ -1,0 +1,91 @@
+"""`headway budget`: a budget to begin with, and what an addition would do to it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headway.core.errors import BadInputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    budget = typer.Typer(
+        help="Budgets in seconds, calls, tokens and money; `headway explain FILES --budget` checks one.",
+        no_args_is_help=True,
+    )
+    budget.command("suggest")(suggest)
+    budget.command("review")(review)
+    app.add_typer(budget, name="budget")
+
+
+def suggest(
+    names: Annotated[list[str], typer.Argument(help="Trace files, folders, patterns, -.", show_default=False)],
+    config: Annotated[Path | None, typer.Option(help="Own prices; default: headway.toml here.")] = None,
+) -> None:
+    """Propose a budget that these tasks keep, with a tenth to spare, as TOML on standard output.
+
+    Percentiles that the tasks are too few to bound are left out.
+
+    [bold]Example[/]
+
+    headway budget suggest traces/ > headway.toml
+    """
+    from headway.app.explaining import read_rows
+    from headway.app.progress import reading
+    from headway.app.settings import load
+    from headway.core.budget import write_budget
+    from headway.trace.budgets import suggest as suggested
+
+    with reading() as heard:
+        rows = read_rows(names, load(config).prices, heard)
+    timed = sum(row.e2e is not None for row in rows)
+    typer.echo(
+        f"# From {len(rows):,} tasks, {timed:,} of them timed: upper ends of 95 % intervals, and a tenth to spare."
+    )
+    typer.echo(write_budget(suggested(rows)), nl=False)
+
+
+def review(
+    names: Annotated[list[str], typer.Argument(help="Trace files, folders, patterns, -.", show_default=False)],
+    add: Annotated[
+        list[str],
+        typer.Option("--add", help='"tool:rerank 0.4s", "tool:search 1.2s x3", "context +2000 tokens"; repeat it.'),
+    ],
+    config: Annotated[Path | None, typer.Option(help="The budget and own prices; default: headway.toml here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For a machine: schema headway.budget/1.")] = False,
+) -> None:
+    """Say what an addition would do to the budget; status 1 when it would be broken.
+
+    [bold]Example[/]
+
+    headway budget review traces/ --add "tool:rerank 0.4s"
+    """
+    from headway.app.explaining import read_rows
+    from headway.app.progress import reading
+    from headway.app.settings import load
+    from headway.trace.budget_review import added, addition
+    from headway.trace.budgets import check, unknown_stages
+
+    settings = load(config)
+    budget, additions = settings.budget(), [addition(text) for text in add]
+    if not additions:
+        raise BadInputError("Nothing is added.", fix='Say what with --add, e.g. --add "tool:rerank 0.4s".')
+    with reading() as heard:
+        rows = read_rows(names, settings.prices, heard)
+    made, assumed = added(rows, additions, settings.prices)
+    lines, absent = check(budget, made), unknown_stages(budget, made)
+    if as_json:
+        from headway.app.report.compare_document import budget_json
+
+        typer.echo(budget_json(lines, absent))
+    else:
+        from headway.app.report.budget_table import render_budget
+        from headway.app.report.layout import console
+
+        already = sum(line.state == "broken" for line in check(budget, rows))
+        before = f"Without the addition, {already:,} of these limits are broken."
+        title = f"{settings.path} against {len(rows):,} tasks with: {', '.join(add)}"
+        console().print(render_budget(lines, absent, title, (before, *assumed)))
+    if any(line.state == "broken" for line in lines):
+        raise typer.Exit(1)
