@@ -1,6 +1,6 @@
 """What a call was asked and what it answered, out of every shape in which spans keep messages; texts become digests."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 import msgspec
@@ -14,6 +14,7 @@ _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user", "deve
 _KEPT: Final = 100_000
 _DECORATION: Final = frozenset({"message", "message_content", "tool_call", "function"})
 _DEEPEST: Final = 64
+_SPEAKS: Final = frozenset({"role", "content", "parts", "contents", "text", "tool_calls"})
 _INSTRUCTIONS: Final = ("system", "system_instruction", "instructions")
 
 
@@ -83,7 +84,8 @@ def indexed(attributes: Iterable[tuple[str, object]], role: str) -> list[Message
                 below = at[step] = {}
             at = cast("dict[str, object]", below)
         at[last] = value
-    return _listed(cast("list[object]", _lists(root)), role)
+    held = _lists(root)
+    return _listed(cast("list[object]", held), role) if isinstance(held, list) else []
 
 
 def one(value: Mapping[str, object], role: str) -> Message:
@@ -92,7 +94,7 @@ def one(value: Mapping[str, object], role: str) -> Message:
     role = _ROLES.get(said, said) if isinstance(said, str) and said else role
     texts: list[str] = []
     calls: list[ToolCallRef] = []
-    for key in ("content", "parts", "contents", "text"):
+    for key in ("content", "parts", "contents", "text", "message"):
         if key in value:
             if _blocks(value[key], texts, calls):
                 role = "tool"  # whoever's turn it is said to be: Anthropic and Google say the user's
@@ -126,26 +128,13 @@ def _held(value: dict[str, object], role: str) -> list[Message]:
             return [*found, *messages(value[key], role)]
     if "role" not in value and isinstance(value.get("contents"), list):  # Google's requests
         return [*found, *messages(value["contents"], role)]
-    inner = value.get("message", value.get("content"))
+    inner = decoded(value.get("message", value.get("content")))
     if isinstance(inner, dict):  # an OpenAI choice; Google's responses
         finish = value.get("finish_reason")
         return [*found, one({"finish_reason": finish, **cast("dict[str, object]", inner)}, role)]
-    if value.keys() & {"role", "content", "parts", "text", "tool_calls", "type", "contents"}:
-        return [*found, *_parted([value], role)]
-    return found
-
-
-def _parted(values: Sequence[dict[str, object]], role: str) -> list[Message]:
-    """Messages, or blocks of one message without a message around them."""
-    return [
-        one(value, role) if value.keys() & {"role", "content", "parts", "tool_calls", "contents"} and not _block(value)
-        else one({"content": [value]}, role)
-        for value in values
-    ]  # fmt: skip
-
-
-def _block(value: dict[str, object]) -> bool:
-    return "type" in value and "role" not in value
+    if "type" in value and "role" not in value:  # a block without a message around it
+        return [*found, one({"content": [value]}, role)]
+    return [*found, one(value, role)] if value.keys() & _SPEAKS else found
 
 
 def _blocks(content: object, texts: list[str], calls: list[ToolCallRef]) -> bool:

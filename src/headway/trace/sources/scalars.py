@@ -46,7 +46,7 @@ def count(value: object) -> int | None:
     if type(value) is int:
         return value if 0 <= value < _MOST else None
     found = number(value)
-    return int(found) if found is not None and found >= 0 and found.is_integer() else None
+    return int(found) if found is not None and 0 <= found < _MOST and found.is_integer() else None
 
 
 def truth(value: object) -> bool | None:
