@@ -121,3 +121,23 @@ def test_what_is_no_trace_is_refused_in_a_sentence(headway: Run, tmp_path: Path)
 def test_files_and_a_store_do_not_go_together(headway: Run, many: Path) -> None:
     assert headway("explain", many, "--last").code == 1
     assert headway("explain", many, "--all").code == 1
+
+
+def test_without_times_seconds_are_null_and_not_0(headway: Run, tmp_path: Path) -> None:
+    trajectory = {
+        "trajectory_format": "mini-swe-agent-1",
+        "info": {"model_stats": {"instance_cost": 0.01, "api_calls": 1}},
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "List the files."},
+            {"role": "assistant", "content": "```bash\nls\n```"},
+            {"role": "user", "content": "a.txt"},
+        ],
+    }
+    (tmp_path / "t.json").write_text(json.dumps(trajectory))
+    document = json.loads(headway("explain", tmp_path / "t.json", "--json").out)
+    assert document["record"]["timing"] == "none"
+    assert [document[name] for name in ("e2e_s", "started_at", "iterations", "lead_in_s", "human_s")] == [None] * 5
+    assert {span["end_s"] for span in document["spans"]} == {None}
+    assert "when things happened is not in this record" in headway("explain", tmp_path / "t.json").out
+    assert headway("explain", tmp_path / "t.json", "--what-if", "tools parallel").code == 1

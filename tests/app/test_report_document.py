@@ -82,6 +82,7 @@ def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[
         (term.hop_s, term.queue_s, term.prefill_s, term.decode_s, term.unsplit_s, term.tools_s)
         for term in account.terms
     ]
+    assert account.lead_in_s is not None
     assert fsum([account.lead_in_s, *(seconds for term in terms for seconds in term)]) == pytest.approx(account.e2e_s)
     assert fsum(piece.end_s - piece.start_s for piece in account.path) == pytest.approx(account.e2e_s)
 

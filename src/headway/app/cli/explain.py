@@ -78,7 +78,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
 
         check_target(html)
     settings = load(config)
-    limits = settings.budget() if budget else None
+    limits, kept = settings.budget() if budget else None, True
     changes = tuple(change for text in what_if or () for change in parse(text))
     question = Question(task=task, changes=changes, prices=settings.prices)
     if names and are_files(names):
@@ -91,12 +91,14 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         if names:
             question = structs.replace(question, task=_only(names, task))
         found = _recorded(store, question, last=last, whole=whole)
-    if html is not None:
-        _write(found, html, quiet=as_json)
     if limits is None:
         _show(found, as_json=as_json, why=why)
     else:
-        _hold(found, limits, str(settings.path), as_json=as_json)
+        kept = _hold(found, limits, str(settings.path), as_json=as_json)
+    if html is not None:
+        _write(found, html, quiet=as_json)
+    if not kept:
+        raise typer.Exit(1)
 
 
 def _only(names: "Sequence[str]", task: str | None) -> str:
@@ -157,8 +159,8 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
         console().print(render_task(found.task, outcome=found.outcome, why=why, skipped=skipped, refused=refused))
 
 
-def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> None:
-    """Show the budget instead of the account; status 1 when it is broken."""
+def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool:
+    """Show the budget instead of the account; whether it is kept."""
     from headway.app.report.budget_table import render_budget
     from headway.app.report.compare_document import budget_json
     from headway.app.report.figures import plural
@@ -172,8 +174,7 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> None
         typer.echo(budget_json(lines, absent))
     else:
         console().print(render_budget(lines, absent, f"{name} against {plural(len(rows), 'task')}"))
-    if any(line.state == "broken" for line in lines):
-        raise typer.Exit(1)
+    return not any(line.state == "broken" for line in lines)
 
 
 def _write(found: "Found", target: Path, *, quiet: bool) -> None:

@@ -55,9 +55,10 @@ class SpanLine(Struct, frozen=True, kw_only=True):
     """call, tool, retrieval, step or human."""
     name: str
     model: str | None
-    start_s: float
-    end_s: float
-    on_path_s: float
+    start_s: float | None
+    """``null`` where the record keeps no times, like all seconds of such a task."""
+    end_s: float | None
+    on_path_s: float | None
     slack_s: float | None
     """``null``: nothing waits for it, so it may take for ever."""
     error: str | None
@@ -147,17 +148,17 @@ class Account(Struct, frozen=True, kw_only=True):
     schema: str = "headway.explain/1"
     task: str
     session: str | None
-    started_at: float
-    e2e_s: float
-    iterations: int
+    started_at: float | None
+    e2e_s: float | None
+    iterations: int | None
     calls: int
     failures: int
     retries: int | None
     task_ttft_s: float | None
     last_call_ttft_s: float | None
-    human_s: float
+    human_s: float | None
     phases_s: dict[str, float]
-    lead_in_s: float
+    lead_in_s: float | None
     terms: tuple[Term, ...]
     path: tuple[Piece, ...]
     spans: tuple[SpanLine, ...]
@@ -205,25 +206,25 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
         intake: the import that it comes from; none where it comes from a live store.
         outcome: the task with the changes that were asked for.
     """
-    anatomy, levers = account.anatomy, account.levers
+    anatomy, levers, timed = account.anatomy, account.levers, account.verdict.timed
     return _json(
         Account(
             task=anatomy.task,
             session=anatomy.session,
-            started_at=anatomy.started_at,
-            e2e_s=anatomy.e2e,
-            iterations=anatomy.n,
+            started_at=anatomy.started_at if timed else None,
+            e2e_s=anatomy.e2e if timed else None,
+            iterations=anatomy.n if timed else None,
             calls=anatomy.calls,
             failures=anatomy.failures,
             retries=anatomy.retries,
             task_ttft_s=anatomy.task_ttft,
             last_call_ttft_s=anatomy.last_call_ttft,
-            human_s=anatomy.human,
+            human_s=anatomy.human if timed else None,
             phases_s={phase.value: seconds for phase, seconds in anatomy.phases.items()},
-            lead_in_s=anatomy.lead_in,
+            lead_in_s=anatomy.lead_in if timed else None,
             terms=tuple(map(_term, anatomy.iterations)),
             path=tuple(map(_piece, anatomy.path)),
-            spans=tuple(map(_span, anatomy.bars)),
+            spans=tuple(_span(bar, timed=timed) for bar in anatomy.bars),
             detached=anatomy.detached,
             usage=anatomy.usage,
             cached_share=anatomy.cached_share,
@@ -307,7 +308,7 @@ def _piece(segment: Segment) -> Piece:
     return Piece(segment.span, segment.phase.value, segment.start, segment.end)
 
 
-def _span(bar: Bar) -> SpanLine:
+def _span(bar: Bar, *, timed: bool) -> SpanLine:
     return SpanLine(
         id=bar.span.id,
         parent=bar.span.parent,
@@ -315,12 +316,12 @@ def _span(bar: Bar) -> SpanLine:
         kind=str(bar.span.work.__struct_config__.tag),
         name=bar.span.name,
         model=bar.span.work.model if isinstance(bar.span.work, ModelCall) else None,
-        start_s=bar.start,
-        end_s=bar.end,
-        on_path_s=bar.on_path,
-        slack_s=None if isinf(bar.slack) else bar.slack,
+        start_s=bar.start if timed else None,
+        end_s=bar.end if timed else None,
+        on_path_s=bar.on_path if timed else None,
+        slack_s=None if isinf(bar.slack) or not timed else bar.slack,
         error=bar.span.error,
-        pieces=tuple(map(_piece, bar.pieces)),
+        pieces=tuple(map(_piece, bar.pieces)) if timed else (),
         identity=_assigned(bar.span.work),
     )
 
