@@ -3,7 +3,8 @@ import json
 import pytest
 
 from headway.trace.sources.messages import messages
-from headway.trace.sources.recorded import request, response, title_of
+from headway.trace.sources.recorded import conversed, response, title_of
+from headway.wire.otel import RawSpan
 
 
 @pytest.mark.parametrize(
@@ -33,9 +34,16 @@ def test_where_no_user_said_anything_there_is_none(value: object) -> None:
     assert title_of(value) is None
 
 
-def test_an_input_without_messages_is_no_request() -> None:
-    assert request({"a": 1}) is None
-    assert request(None) is None
+def test_an_input_without_messages_is_no_prompt() -> None:
+    raw = RawSpan(trace="t", id="s", name="x", start=0.0)
+    assert conversed(raw, {}, {"a": 1}, "Yes").prompt is None
+    assert conversed(raw, {}, None, None).answer is None
+
+
+def test_what_the_attributes_keep_comes_before_the_input_beside_them() -> None:
+    raw = RawSpan(trace="t", id="s", name="x", start=0.0)
+    found = conversed(raw, {"prompt": [{"role": "user", "content": "told"}]}, "recorded", None)
+    assert [message.text for message in found.prompt or ()] == ["told"]
 
 
 def test_tool_calls_of_the_vercel_sdk_are_an_answer() -> None:

@@ -58,6 +58,8 @@ def plain_messages(value: object, deepest: int = _DEEPEST) -> object:
 
 def tool_result(output: object) -> ToolResult | None:
     """The tool whose result an output is, where it is LangChain's message of one."""
+    if isinstance(output, str) and "tool_call_id" not in output:
+        return None
     value = decoded(output)
     if not isinstance(value, dict):
         return None

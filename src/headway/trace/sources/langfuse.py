@@ -18,17 +18,17 @@ from headway.trace.sources.attributes import Facts, facts
 from headway.trace.sources.beeai import event
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.draft import first_words
-from headway.trace.sources.exchange import asked, exchange
+from headway.trace.sources.exchange import asked
 from headway.trace.sources.failures import FAILED, failure
 from headway.trace.sources.finish import finished
-from headway.trace.sources.genai import interpret, role_of
+from headway.trace.sources.genai import interpret, interpret_as, role_of
 from headway.trace.sources.identities import span_of, task_of
 from headway.trace.sources.instants import instant
 from headway.trace.sources.langchain import tool_result
 from headway.trace.sources.langfuse_rows import KINDS, Observation, Trace, is_row, row, rows
 from headway.trace.sources.langfuse_usage import cost_of, counted
 from headway.trace.sources.messages import Parts, decoded
-from headway.trace.sources.recorded import request, response, title_of
+from headway.trace.sources.recorded import conversed, title_of
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.wire.otel import RawSpan
@@ -89,8 +89,8 @@ class _Trace:
         self.spans: list[Span] = []
         self.session: str | None = None
         self.title: str | None = None
-        self.first: tuple[RawSpan, Facts] | None = None
-        """The earliest call."""
+        self.first: tuple[float, str | None] | None = None
+        """When the earliest call began, and what it says that the user asked."""
         self.told: Counter[str] = Counter()
         """Calls of which each sentence is to be said."""
 
@@ -102,17 +102,18 @@ class _Trace:
     def add(self, row: Observation, start: float, parts: Parts) -> None:
         """One observation."""
         raw, said = _spoken(row, self.task, start)
-        if role_of(raw, said) != "call":
-            self.spans.append(interpret(raw, said, parts))
-        else:
-            self.spans.append(self._call(row, raw, said, parts))
+        self.spans.append(
+            self._call(row, raw, said, parts) if role_of(raw, said) == "call" else interpret(raw, said, parts)
+        )
         self.session = self.session or row.session_id
         if raw.parent is None and self.title is None:
             self.title = title_of(row.input)
 
     def _call(self, row: Observation, raw: RawSpan, said: Facts, parts: Parts) -> Span:
-        if self.first is None or raw.start < self.first[0].start:
-            self.first = (raw, said)
+        exchanged = conversed(raw, said, row.input, row.output)
+        if self.first is None or raw.start < self.first[0]:
+            self.first = (raw.start, asked(exchanged))
+        said.setdefault("request", row.input)  # may name the model
         count = counted(row)
         if not said.keys() & {"input", "uncached", "output", "usage"}:
             if "operation" in facts(raw.attributes) and not any(map(_counts, raw.attributes)):
@@ -126,7 +127,7 @@ class _Trace:
                 self.told[_LATE] += 1
             else:
                 said["ttft"] = after
-        span = interpret(raw, said, parts)
+        span = interpret_as("call", raw, said, parts, exchanged)
         work = span.work
         if not isinstance(work, ModelCall) or work.cost is not None:
             return span
@@ -143,7 +144,7 @@ class _Trace:
         remarks = [one.format(_calls(self.told[one])) for one in _SENTENCES if self.told[one]]
         title = self.title
         if title is None and self.first is not None:
-            title = first_words(asked(exchange(*self.first)) or "")
+            title = first_words(self.first[1] or "")
         session = self.session or next((span.session for span in self.spans if span.session), None)
         return finished(self.task, self.spans, title, session, remarks)
 
@@ -193,8 +194,6 @@ def _spoken(row: Observation, task: TaskId, start: float) -> tuple[RawSpan, Fact
         "model": row.model or row.provided_model_name,
         "provider": kept.get("ls_provider"),
         "session": row.session_id,
-        "request": request(row.input),
-        "response": response(row.output),
         "arguments": row.input,
         "result": row.output,
     }

@@ -101,7 +101,7 @@ def row(raw: Raw) -> Observation | Trace | str:
     if isinstance(value, dict):
         found = cast("dict[str, object]", value)
         if any("_" in key for key in found):  # blob storage writes snake_case
-            value = found = {_camel(key): held for key, held in found.items()}
+            value = found = {_CAMEL.get(key, key): held for key, held in found.items()}
         if "startTime" not in found and "timestamp" in found:
             return msgspec.convert(found, Trace)
     return msgspec.convert(value, Observation)
@@ -144,6 +144,9 @@ def _split(raw: Raw, pages: int) -> Iterator[Raw]:
         yield raw
 
 
-def _camel(key: str) -> str:
-    first, *rest = key.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+_CAMEL: Final = {
+    snake: camel
+    for kind in (Observation, Trace)
+    for snake, camel in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+}
+"""Names of fields as blob storage writes them, and as all else does."""

@@ -13,16 +13,17 @@ from headway.core.usage import Usage
 from headway.trace.sources.attributes import Facts
 from headway.trace.sources.completions import Counts, inclusive, micro_usd
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.exchange import SILENT
 from headway.trace.sources.failures import failure
 from headway.trace.sources.finish import finished
-from headway.trace.sources.genai import interpret
+from headway.trace.sources.genai import interpret_as, role_of
 from headway.trace.sources.identities import span_of, task_of
 from headway.trace.sources.instants import instant
 from headway.trace.sources.langchain import tool_result
 from headway.trace.sources.langsmith_runs import Fields, Run, is_run, key_of, merged, records
 from headway.trace.sources.langsmith_stream import Stream, stream
 from headway.trace.sources.messages import Parts
-from headway.trace.sources.recorded import request, response, title_of
+from headway.trace.sources.recorded import conversed, title_of
 from headway.trace.sources.scalars import count, number, text
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
@@ -105,7 +106,9 @@ class _Trace:
         metadata = _fields(_fields(run.extra).get("metadata"))
         raw, said = _spoken(run, self._task, metadata)
         came = stream(run.events or [])
-        span = interpret(raw, said, parts)
+        role = role_of(raw, said)
+        exchanged = conversed(raw, said, run.inputs, run.outputs) if role == "call" else SILENT
+        span = interpret_as(role, raw, said, parts, exchanged)
         match span.work:
             case ModelCall() as call:
                 span = structs.replace(span, work=self._timed(call, run, span, came))
@@ -167,8 +170,6 @@ def _spoken(run: Run, task: TaskId, metadata: Fields) -> tuple[RawSpan, Facts]:
             {
                 "model": _model(run, metadata),
                 "provider": metadata.get("ls_provider"),
-                "request": request(run.inputs),
-                "response": response(run.outputs),
             }
         )
     elif operation == "tool":

@@ -4,9 +4,12 @@ from typing import Final, cast
 
 import msgspec
 
+from headway.trace.sources.attributes import Facts
 from headway.trace.sources.draft import first_words
+from headway.trace.sources.exchange import Exchange, exchange
 from headway.trace.sources.langchain import plain_messages
 from headway.trace.sources.messages import decoded, messages
+from headway.wire.otel import RawSpan
 
 Fields = dict[str, object]
 
@@ -14,13 +17,13 @@ _QUOTED: Final = 2
 """How often a text may have been written as JSON: Langfuse's own traces do it twice."""
 
 
-def request(value: object) -> object | None:
-    """A recorded input in a shape that holds messages; ``None`` where it holds none."""
+def request(value: object) -> object:
+    """A recorded input in a shape that holds messages, if it holds any."""
     value = plain_messages(value)
     if isinstance(value, dict):
         held = cast("Fields", value)
-        value = held.get("new_message") or held.get("args") or held.get("prompts") or held  # Google ADK's, LlamaIndex's
-    return value if messages(value, "user") else None
+        return held.get("new_message") or held.get("args") or held.get("prompts") or held  # Google ADK's, LlamaIndex's
+    return value
 
 
 def response(value: object) -> object:
@@ -31,6 +34,12 @@ def response(value: object) -> object:
         if all(isinstance(one, dict) and "toolName" in one for one in calls):
             return {"role": "assistant", "tool_calls": calls}  # Vercel's
     return cast("object", value)
+
+
+def conversed(raw: RawSpan, said: Facts, asked: object, answered: object) -> Exchange:
+    """The messages of a call: those that its attributes keep, else those of the input and output beside it."""
+    found = exchange(raw, {"request": request(asked), "response": response(answered), **said})
+    return found if found.prompt else Exchange(None, found.answer)
 
 
 def title_of(value: object) -> str | None:
