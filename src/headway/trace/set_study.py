@@ -15,7 +15,7 @@ from headway.trace.levers import Lever, rank
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sets import SetAnatomy, anatomy_of
 from headway.trace.sources.digests import digest
-from headway.trace.sources.verdict import Aspect, Quality, Subject, Verdict
+from headway.trace.sources.verdict import Aspect, Subject, Verdict
 from headway.trace.stats import Quantile, quantiles
 from headway.trace.study import Study, study
 from headway.trace.whatif import Outcome, WhatIf, what_if
@@ -92,7 +92,7 @@ class SetReport(Struct, frozen=True, kw_only=True):
     sampled: int
     slowest: tuple[TaskFacts, ...]
     aspects: tuple[Aspect, ...]
-    """What the verdicts say of all tasks together; of times, the worst of any."""
+    """What the verdicts say of all tasks together; of times, of how many tasks they are known."""
     remarks: tuple[tuple[str, int], ...]
     """Sentences of the importers, and of how many tasks each is true."""
 
@@ -131,7 +131,7 @@ class SetStudy:
         case = study(spans)
         facts = facts_of(case, verdict, title=title, prices=self._prices)
         self._rows.append(facts)
-        for aspect in verdict.aspects:
+        for aspect in map(_counted, verdict.aspects):
             self._aspects[aspect.subject] = [_both(*self._aspects.get(aspect.subject, ()), aspect)]
         for remark in verdict.remarks:
             self._remarks[remark] = self._remarks.get(remark, 0) + 1
@@ -168,12 +168,15 @@ class SetStudy:
         )
 
 
+def _counted(aspect: Aspect) -> Aspect:
+    """Times are those of the whole task: in a set, tasks are counted of which they are known."""
+    if aspect.subject != "times":
+        return aspect
+    return structs.replace(aspect, known=int(aspect.quality != "unknown"), of=1)
+
+
 def _both(*aspects: Aspect) -> Aspect:
-    """Those of one subject as one: the counts added up; of times, the worst quality of any."""
-    order: tuple[Quality, ...] = ("unknown", "derived", "measured")
-    worst = min(aspects, key=lambda aspect: order.index(aspect.quality))
-    if worst.subject == "times":
-        return worst
+    """Those of one subject as one: the counts added up, said as the first says it that knows anything."""
     telling = next((aspect for aspect in aspects if aspect.known), aspects[0])
     known, of = (sum(counts) for counts in zip(*((aspect.known, aspect.of) for aspect in aspects), strict=True))
     return structs.replace(telling, known=known, of=of)

@@ -40,7 +40,7 @@ def details(finding: Finding) -> RenderableType:
 
 
 def _price(finding: Finding, decimals: int) -> str:
-    parts = [] if finding.seconds is None else [seconds(finding.seconds, decimals)]
+    parts = [] if not finding.seconds else [seconds(finding.seconds, decimals)]
     if finding.cost:
         parts.append(money(finding.cost))
     return "".join(f", {part}" for part in parts)
