@@ -1,11 +1,42 @@
-"""OTLP messages in tests, made by OpenTelemetry's own classes."""
+"""Raw spans in tests: any that OTLP can carry, and messages of them made by OpenTelemetry's own classes."""
 
+from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
-from headway.wire.otel import RawSpan
+from headway.wire.otel import RawEvent, RawSpan
 from headway.wire.otlp import KINDS
+
+_TEXTS = st.text(max_size=300)
+_PLAIN = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+_ATTRIBUTES = st.dictionaries(_TEXTS, _PLAIN, max_size=6)
+_TIMES = st.integers(1, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
+_IDS = st.integers(1, 2**64 - 1).map("{:016x}".format)
+_SPANS = st.builds(
+    RawSpan,
+    trace=st.integers(1, 2**128 - 1).map("{:032x}".format),
+    id=_IDS,
+    parent=st.none() | _IDS,
+    name=_TEXTS,
+    start=_TIMES,
+    end=st.none() | _TIMES,
+    attributes=_ATTRIBUTES,
+    kind=st.sampled_from([None, "internal", "server", "client", "producer", "consumer"]),
+    scope=_TEXTS,
+    failed=st.sampled_from([None, True, False]),
+    events=st.lists(st.builds(RawEvent, _TEXTS, st.none() | _TIMES, _ATTRIBUTES), max_size=2).map(lambda e: e or ()),
+    resource=_ATTRIBUTES,
+)
+
+
+def spans() -> st.SearchStrategy[RawSpan]:
+    """Spans that OTLP can carry; times are to the millisecond."""
+    return _SPANS
 
 
 def any_value(plain: object) -> AnyValue:

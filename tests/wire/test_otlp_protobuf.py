@@ -3,38 +3,14 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from otlp_messages import protobuf
+from otlp_messages import protobuf, spans
 
 from headway.core.errors import BadInputError
-from headway.wire.otel import RawEvent, RawSpan
+from headway.wire.otel import RawSpan
 from headway.wire.otlp_protobuf import ProtobufReader, is_stream, is_traces, messages
 from headway.wire.protobuf import fields
 
 TRACE = "5b8efff798038103d269b633813fc60c"
-_TEXTS = st.text(max_size=300)
-_PLAIN = st.recursive(
-    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | _TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
-    max_leaves=6,
-)
-_ATTRIBUTES = st.dictionaries(_TEXTS, _PLAIN, max_size=6)
-_TIMES = st.integers(1, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
-_IDS = st.integers(1, 2**64 - 1).map("{:016x}".format)
-_SPANS = st.builds(
-    RawSpan,
-    trace=st.integers(1, 2**128 - 1).map("{:032x}".format),
-    id=_IDS,
-    parent=st.none() | _IDS,
-    name=_TEXTS,
-    start=_TIMES,
-    end=st.none() | _TIMES,
-    attributes=_ATTRIBUTES,
-    kind=st.sampled_from([None, "internal", "server", "client", "producer", "consumer"]),
-    scope=_TEXTS,
-    failed=st.sampled_from([None, True, False]),
-    events=st.lists(st.builds(RawEvent, _TEXTS, st.none() | _TIMES, _ATTRIBUTES), max_size=2).map(lambda e: e or ()),
-    resource=_ATTRIBUTES,
-)
 
 
 def _span(**fields_: object) -> RawSpan:
@@ -42,12 +18,12 @@ def _span(**fields_: object) -> RawSpan:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(_SPANS, max_size=4))
-def test_what_opentelemetrys_classes_write_is_read(spans: list[RawSpan]) -> None:
-    data = protobuf(*spans).SerializeToString()
+@given(st.lists(spans(), max_size=4))
+def test_what_opentelemetrys_classes_write_is_read(raws: list[RawSpan]) -> None:
+    data = protobuf(*raws).SerializeToString()
     reader = ProtobufReader()
-    assert reader.read(data).spans == spans
-    assert reader.read(data).spans == spans  # again, with all that is remembered
+    assert reader.read(data).spans == raws
+    assert reader.read(data).spans == raws  # again, with all that is remembered
 
 
 @settings(max_examples=300, deadline=None)

@@ -1,4 +1,4 @@
-"""OTLP, OpenTelemetry's own format, as JSON: export requests and trace data to spans, bytes in, values out.
+"""OTLP, OpenTelemetry's own format, as JSON: export requests and trace data to spans.
 
 Tempo's JSON is the same but for its outermost name. Written after the protobuf definitions and OTLP/JSON's rules: ids
 are hex (Tempo's may be base64), 64-bit numbers may be strings, enums are numbers (Tempo's are names).
@@ -277,7 +277,7 @@ def _plain(attributes: Sequence[_Attribute] | None) -> dict[str, object]:
         elif value.bool_value is not None:
             plain[attribute.key] = value.bool_value
         elif value.double_value is not None:
-            plain[attribute.key] = value.double_value
+            plain[attribute.key] = _float(value.double_value)
         else:
             plain[attribute.key] = _nested(value.array_value, value.kvlist_value, value.bytes_value)
     return plain
@@ -286,6 +286,13 @@ def _plain(attributes: Sequence[_Attribute] | None) -> dict[str, object]:
 def _int(value: int | str) -> int | str:
     try:
         return int(value)
+    except ValueError:
+        return value
+
+
+def _float(value: float | str) -> float | str:
+    try:
+        return float(value)  # what JSON has no numbers for is written as a word
     except ValueError:
         return value
 
@@ -308,6 +315,8 @@ def _value(value: object) -> object:
     for form, held in cast("dict[str, object]", value).items():
         if form == "intValue" and isinstance(held, int | str):
             return _int(held)
+        if form == "doubleValue" and isinstance(held, float | str):
+            return _float(held)
         if form in {"arrayValue", "kvlistValue"}:
             return _nested(held if form == "arrayValue" else None, held if form == "kvlistValue" else None, None)
         return held

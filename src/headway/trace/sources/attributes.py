@@ -48,6 +48,8 @@ Fact = Literal[
     "status",  # of HTTP
     "duration",  # seconds; on a record written after the work that it is about
     "asked",  # what the user typed
+    "issued_by",  # the span of the call that asked for a tool
+    "awaited",  # false: what started it did not wait for it
 ]
 """What an attribute says."""
 
@@ -275,6 +277,8 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "duration": ("duration",),
     "entity": ("traceloop.entity.name", "traceloop.workflow.name", "operation.name"),
     "asked": ("user_prompt",),  # Claude Code
+    "issued_by": ("headway.tool.issued_by",),
+    "awaited": ("headway.awaited",),
 }
 
 OLD_CALLS: Final = "gen_ai.system"

@@ -80,7 +80,7 @@ def interpret_as(role: Role, raw: RawSpan, said: Facts, parts: Parts, exchanged:
         session=None if session is None else SessionId(session),
         error=_error(raw, said),
         host=host(raw.resource) if raw.resource else None,
-        awaited=raw.awaited,
+        awaited=raw.awaited and not ("awaited" in said and truth(said["awaited"]) is False),
     )
 
 
@@ -191,11 +191,12 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
 def _tool(raw: RawSpan, said: Facts) -> ToolUse:
     name = text(said.get("tool")) or text(said.get("entity")) or _tail(raw.name)
     arguments, result = said.get("arguments"), said.get("result")
-    failed = _failed(raw, said)
+    issuer = text(said["issued_by"]) if "issued_by" in said else None
     return ToolUse(
         name=name,
         call_id=text(said.get("call_id")),
-        failed=failed,
+        issued_by=None if issuer is None else SpanId(issuer),
+        failed=_failed(raw, said),
         arguments=None if arguments is None else arguments_digest(arguments),
         result=None if result is None else part("tool", plain(result)),
     )

@@ -22,28 +22,22 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
     A tool call's id tells it. Without one it is the last call to end before the tool started under the same agent, or
     the call that holds the tool. The spans are written to, as `whole` says. Returns what is to be said of it.
     """
-    tools = [i for i, span in enumerate(spans) if isinstance(span.work, ToolUse) and span.work.issued_by is None]
-    calls = [i for i, span in enumerate(spans) if isinstance(span.work, ModelCall)]
+    tools = [(span, span.work) for span in spans if isinstance(span.work, ToolUse)]
+    calls = [span for span in spans if isinstance(span.work, ModelCall)]
     if not tools or not calls:
         return ()
     issuers = _Issuers(spans, calls)
     asked: dict[SpanId, list[ToolCallRef]] = {}
     by_order = False
-    for i in tools:
-        span = spans[i]
-        work = span.work
-        if not isinstance(work, ToolUse):
-            continue
-        issuer = issuers.by_call.get(work.call_id) if work.call_id else None
-        if issuer is None:
-            issuer = issuers.before(span)
-            by_order = by_order or issuer is not None
-            if issuer is not None and work.call_id:
-                asked.setdefault(issuer, []).append(ToolCallRef(work.call_id, work.name))
-        if issuer is not None:
+    for span, work in tools:
+        if work.issued_by is None and work.call_id in issuers.by_call:
+            force_setattr(work, "issued_by", issuers.by_call[work.call_id])
+        elif work.issued_by is None and (issuer := issuers.before(span)) is not None:
             force_setattr(work, "issued_by", issuer)
-    for i in calls:
-        span = spans[i]
+            by_order = True
+        if work.issued_by is not None and work.call_id is not None:
+            asked.setdefault(work.issued_by, []).append(ToolCallRef(work.call_id, work.name))
+    for span in calls:
         if span.id in asked and isinstance(span.work, ModelCall) and not span.work.tool_calls:
             force_setattr(span.work, "tool_calls", tuple(asked[span.id]))
     return (_BY_ORDER,) if by_order else ()
@@ -52,21 +46,17 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
 class _Issuers:
     """The calls of a trace, by what they asked for and by when they ended under each span."""
 
-    def __init__(self, spans: list[Span], calls: list[int]) -> None:
+    def __init__(self, spans: list[Span], calls: list[Span]) -> None:
         self._spans: dict[SpanId | None, Span] = {span.id: span for span in spans}
-        self.by_call = {
-            ref.id: spans[i].id
-            for i in calls
-            if isinstance(work := spans[i].work, ModelCall)
-            for ref in work.tool_calls
+        self.by_call: dict[str | None, SpanId] = {
+            ref.id: span.id for span in calls if isinstance(span.work, ModelCall) for ref in span.work.tool_calls
         }
-        wrappers = {above for i in calls for above in self._above(spans[i]) if self._is_call(above)}
+        wrappers = {above for span in calls for above in self._above(span) if self._is_call(above)}
         self._ended: dict[SpanId | None, list[tuple[float, SpanId]]] = {}
-        for end, i in sorted(
-            (end, i) for i in calls if spans[i].id not in wrappers and (end := spans[i].end) is not None
-        ):
-            for above in self._above(spans[i]):
-                self._ended.setdefault(above, []).append((end, spans[i].id))
+        finished = [(span.end, span.id, span) for span in calls if span.id not in wrappers and span.end is not None]
+        for end, own, span in sorted(finished, key=lambda one: one[:2]):
+            for above in self._above(span):
+                self._ended.setdefault(above, []).append((end, own))
 
     def before(self, tool: Span) -> SpanId | None:
         """The last call under the tool's agent to end before it, or the innermost that holds it."""

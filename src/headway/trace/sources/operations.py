@@ -68,6 +68,7 @@ NAMES: Final[dict[str, Role]] = {
     "agent_run": "agent",  # Google ADK
     "agent run": "agent",  # Pydantic AI
     "running tool": "tool",  # Pydantic AI
+    "human_wait": "human",  # Headway
 }
 """What a span's name means, whole or up to its first space, where no attribute says what it did."""
 

@@ -1,0 +1,1 @@
+"""Spans in the formats of other tools."""

@@ -1,0 +1,90 @@
+"""Canonical spans as OTLP, under the current names of the GenAI conventions.
+
+What these have no names for stays behind: texts and digests, the recorder's own marks beyond the first token, how a
+call was identified and routed, and the engine's timings.
+"""
+
+from collections.abc import Iterable
+from typing import Final, assert_never
+
+from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
+from headway.trace.sources.attributes import HOSTS, TABLE, Fact
+from headway.wire.otel import RawSpan
+from headway.wire.otlp_writer import to_json
+
+_SCOPE: Final = "headway"
+_HOST: Final = HOSTS[1]
+
+
+def to_otlp(spans: Iterable[Span]) -> bytes:
+    """One OTLP message as JSON, on one line; several after one another are what the collector's file exporter writes.
+
+    A span whose start is not after the epoch cannot be told from one without a start and is left out.
+    """
+    return to_json([_raw(span) for span in spans if span.start > 0])
+
+
+def _raw(span: Span) -> RawSpan:
+    said: dict[Fact, object] = {"session": span.session, "error": span.error}
+    if not span.awaited:
+        said["awaited"] = False
+    failed = True if span.error is not None else None
+    match span.work:
+        case ModelCall() as work:
+            said |= _call(work, span.start)
+            said["operation"] = _word(span.name)
+        case ToolUse() as work:
+            said |= {"operation": "execute_tool", "tool": work.name, "call_id": work.call_id}
+            said["issued_by"] = work.issued_by
+            failed = True if failed else work.failed
+        case Step(agent=str() as agent):
+            said |= {"operation": "invoke_agent", "agent": agent}
+        case Retrieval() as work:
+            said |= {"operation": "retrieval", "corpus": work.source}
+        case HumanWait() | Step():
+            pass
+        case _:
+            assert_never(span.work)
+    return RawSpan(
+        trace=span.task,
+        id=span.id,
+        parent=span.parent,
+        name=span.name,
+        start=span.start,
+        end=span.end,
+        attributes={name: value for fact, value in said.items() if value is not None for name in _names(fact)},
+        kind="client" if isinstance(span.work, ModelCall) else "internal",
+        scope=_SCOPE,
+        failed=failed,
+        resource={"service.name": _SCOPE} | ({} if span.host is None else {_HOST: span.host}),
+    )
+
+
+def _call(work: ModelCall, start: float) -> dict[Fact, object]:
+    usage = work.usage
+    queued = work.queued if work.queued is not None and work.sent == start + work.queued else None
+    return {
+        "provider": work.provider,
+        "model": work.model,
+        "stream": work.stream,
+        "ttft": None if work.first_token is None else work.first_token - start,
+        "queue": queued,
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
+        "finish": None if work.finish_reason is None else [work.finish_reason],
+        "attempt": work.attempts,
+        "cost": None if work.cost is None else work.cost / 1_000_000,
+    }
+
+
+def _word(name: str) -> str:
+    first = name.partition(" ")[0]
+    return first if first in {"generate_content", "text_completion"} else "chat"
+
+
+def _names(fact: Fact) -> tuple[str, ...]:
+    """The current name of a fact; the model has two, of which a call must have the second."""
+    return TABLE[fact][:2] if fact == "model" else TABLE[fact][:1]
