@@ -184,6 +184,7 @@ def test_the_root_of_the_vercel_sdk_is_no_second_call() -> None:
     assert (call.usage.input_tokens, call.usage.output_tokens, call.model) == (62, 85, "gpt-5-2025-08-07")
     ((_, use),) = tools_of(piece.spans)
     assert use.call_id == call.tool_calls[0].id == "call_DgKARp7a7IhJPDczfifMp6Ra"
+    assert use.issued_by == span.id
 
 
 def test_cache_counted_in_the_input_by_otel_is_not_added_again() -> None:
@@ -272,6 +273,20 @@ def test_the_unit_of_ttft_is_that_of_the_latency(latency: float | None, ttft: fl
     ((_, call),) = calls_of([span])
     assert call.first_token is not None
     assert round(call.first_token - span.start, 6) == 1.25
+
+
+@pytest.mark.parametrize(
+    ("details", "output"),
+    [
+        ({"input": 9, "output": 20, "output_reasoning": 15, "total": 29}, 20),  # the total tells: held in the output
+        ({"input": 9, "output": 5, "output_reasoning": 15, "total": 29}, 20),  # the total tells: apart
+        ({"input": 9, "output": 5, "reasoning_tokens": 15}, 20),  # more than the output: apart
+    ],
+)
+def test_reasoning_is_counted_once_in_the_output(details: dict[str, int], output: int) -> None:
+    span, _ = _call(usageDetails=details)
+    ((_, call),) = calls_of([span])
+    assert (call.usage.output_tokens, call.usage.reasoning) == (output, 15)
 
 
 def test_zero_tokens_are_unknown() -> None:

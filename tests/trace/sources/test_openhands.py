@@ -180,6 +180,33 @@ def test_a_condenser_is_a_call_of_its_own() -> None:
     ]
 
 
+def test_after_a_condensation_the_prompt_is_unknown() -> None:
+    condensed = _event(5.5, "Condensation", forgotten_event_ids=[])
+    first = _pieces(*TALK[:7], condensed, *TALK[7:9])[0]
+    prompts = [call.prompt for _, call in calls_of(first.spans)]
+    assert prompts[0] is not None
+    assert prompts[1] is None
+
+
+def test_an_error_of_the_conversation_is_the_tasks() -> None:
+    failed = _event(4, "ConversationErrorEvent", code="LLMTimeoutError", detail="too slow")
+    (piece,) = _pieces(_user(1, "Go"), _said(2, "r1", "Hm"), failed)
+    assert piece.spans[0].error == "LLMTimeoutError"
+
+
+def test_sums_inside_a_whole_state_count_too() -> None:
+    whole = _stats(3, 100, 10, 110)
+    whole |= {"key": "full_state", "value": {"id": "c", "stats": whole["value"]}}
+    (piece,) = _pieces(_user(1, "Go"), whole, _said(3, "r1", "Done"))
+    ((_, call),) = calls_of(piece.spans)
+    assert (call.usage.input_tokens, call.usage.output_tokens) == (100, 10)
+
+
+def test_sums_that_begin_again_are_a_new_count() -> None:
+    (piece,) = _pieces(_user(1, "Go"), _stats(3, 500, 9, 509), _stats(6, 100, 5, 105), _said(6, "r1", "Done"))
+    assert [call.usage.input_tokens for _, call in calls_of(piece.spans)] == [500, 100]
+
+
 STATE = {
     "id": "conv-1",
     "agent": {"kind": "Agent"},
@@ -250,6 +277,7 @@ def test_the_first_generation_without_answers_kept_still_has_its_loop() -> None:
     ("event", "reason"),
     [
         (_event(2, "TelepathyEvent"), "an event of unknown kind: TelepathyEvent"),
+        (_stats(2, 1, 1, 2) | {"value": {"usage_to_metrics": 7}}, "sums of tokens in no known shape"),
         (_user(2, "x") | {"timestamp": "soon"}, "an event whose time is none"),
         (_user(2, "x") | {"llm_message": 7}, "an event or state in no known shape"),
     ],

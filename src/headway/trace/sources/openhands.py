@@ -108,8 +108,8 @@ class _Kept:
         conversation = Conversation(key, SessionId(named or key), {one.id: one for one in made})
         ordered = sorted(self.events, key=lambda event: event.timestamp)
         self._count([event.timestamp for event in ordered if not conversation.hear(event)], skips)
-        for kind in conversation.unknown:
-            skips.add(f"an event of unknown kind: {kind[:40]}", self.where)
+        for reason in conversation.unused:
+            skips.add(reason, self.where)
         yield from conversation.pieces()
 
     def _count(self, times: list[str], skips: Skips) -> None:

@@ -58,8 +58,8 @@ class Conversation:
         self._asked: float | None = None
         """When the model was last given something to answer."""
         self._now = 0.0
-        self.unknown: list[str] = []
-        """Kinds of events that nothing is known of."""
+        self.unused: list[str] = []
+        """Why events were not used."""
 
     def hear(self, event: Event) -> bool:
         """The next event; whether it has a time."""
@@ -83,7 +83,7 @@ class Conversation:
         elif event.kind == "ConversationStateUpdateEvent":
             self._state(event)
         elif event.kind not in PASSED_OVER:
-            self.unknown.append(event.kind)
+            self.unused.append(f"an event of unknown kind: {event.kind[:40]}")
         return True
 
     def pieces(self) -> Iterator[Piece]:
@@ -122,7 +122,8 @@ class Conversation:
                 self._asked = self._now if self._asked is None else self._asked
                 return
         except msgspec.DecodeError:
-            return  # another version's: then the events tell less, and nothing wrong
+            self.unused.append("sums of tokens in no known shape")
+            return
         for metered in self._meter.read(stats):
             if not metered.alone:
                 self._draft().remarks.append(_MANY)
