@@ -127,6 +127,12 @@ def test_a_span_that_is_none_costs_only_itself() -> None:
     }
 
 
+def test_half_a_character_in_what_was_printed_is_refused_not_raised() -> None:
+    data = "\n".join(json.dumps(_sdk("00000000000000a1", name=name), indent=4) for name in ("fine", "\ud800"))
+    pieces = list(OtelSpans().read([document(data.encode())], Skips()))
+    assert [span.name for piece in pieces for span in piece.spans] == ["chat m"]
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_damage_raises(data: st.DataObject) -> None:

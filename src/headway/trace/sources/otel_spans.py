@@ -97,13 +97,12 @@ def _listed(value: object) -> list[dict[str, object]]:
 def _several(text: str) -> Iterator[dict[str, object]]:
     """JSON objects one after another with nothing between: what the SDK's console exporter prints."""
     at = 0
-    while (at := text.find("{", at)) >= 0:
+    while (start := text.find("{", at)) >= 0:
         try:
-            value, at = _DECODER.raw_decode(text, at)
+            _, at = _DECODER.raw_decode(text, start)  # tells where it ends, and is laxer than what reads it then
+            yield msgspec.json.decode(text[start:at], type=dict[str, object])
         except (ValueError, RecursionError):
             return
-        if isinstance(value, dict):
-            yield cast("dict[str, object]", value)
 
 
 def _spans(record: Record, document: Document, skips: Skips) -> Iterator[RawSpan]:
