@@ -1,10 +1,12 @@
 """From a task tree to what the task waited for: work and agents stay, the rest is spliced out."""
 
+from itertools import compress, repeat
+from operator import is_
 from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from headway.core.span import HumanWait, ModelCall, Step
+from headway.core.span import HumanWait, ModelCall, Retrieval, Step, ToolUse
 from headway.core.usage import Usage
 from headway.trace.tree import Tree
 
@@ -12,6 +14,8 @@ EPSILON = 0.001
 """Seconds that two recorded times may be apart and still mean the same moment."""
 OUTLIVING = 0.01
 """Share of its holder's length by which a span may end after it (at least EPSILON) and still belong to it."""
+
+WORK = frozenset({ModelCall, ToolUse, Retrieval})
 
 Known = TypeVar("Known", ModelCall, Usage)
 
@@ -45,8 +49,8 @@ def contract(tree: Tree) -> Contraction:
     """
     notes: list[str] = []
     node = _nodes(tree)
-    is_call = [kind is ModelCall for kind in tree.kinds]
-    calls = [i for i, called in enumerate(is_call) if called]
+    is_call = list(map(is_, tree.kinds, repeat(ModelCall)))
+    calls = list(compress(range(len(is_call)), is_call))
     holder = _holders(tree, node, is_call)
     inner: dict[int, list[int]] = {}
     for i in calls:
@@ -64,14 +68,9 @@ def contract(tree: Tree) -> Contraction:
 
 
 def _nodes(tree: Tree) -> list[bool]:
-    node = [kind is not Step and kind is not HumanWait for kind in tree.kinds]
-    node[0] = True
-    agents: list[int] = []
-    for i, kind in enumerate(tree.kinds):
-        if kind is Step and i:
-            work = tree.spans[i].work
-            if isinstance(work, Step) and work.agent is not None:
-                agents.append(i)
+    node = list(map(WORK.__contains__, tree.kinds))
+    steps = compress(range(len(node)), map(is_, tree.kinds, repeat(Step)))
+    agents = [i for i in steps if isinstance(work := tree.spans[i].work, Step) and work.agent is not None and i]
     if agents:
         holds = list(node)  # work at or below
         for i in range(len(holds) - 1, 0, -1):
@@ -79,19 +78,18 @@ def _nodes(tree: Tree) -> list[bool]:
                 holds[tree.parent[i]] = True
         for i in agents:
             node[i] = holds[i]
+    node[0] = True
     return node
 
 
 def _holders(tree: Tree, node: list[bool], is_call: list[bool]) -> list[int]:
     start, end = tree.start, tree.end
-    holder = list(tree.parent)
-    for i in range(1, len(node)):
-        above = holder[i]
-        if not node[above]:
-            above = holder[above]
+    holder: list[int] = []
+    for i, parent in enumerate(tree.parent):
+        above = parent if node[parent] else holder[parent]
         while is_call[above] and above and start[i] >= end[above] - EPSILON:
             above = holder[above]
-        holder[i] = above
+        holder.append(above)
     return holder
 
 
@@ -125,19 +123,17 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
             adrift[i] = 1
             if node[i] and not adrift[above]:
                 detached.append(i)
-            continue
-        if not node[i]:
-            continue
-        floor, ceiling = lo[above], hi[above]
-        if lo[i] < floor or hi[i] > ceiling:
-            if lo[i] > ceiling + EPSILON or hi[i] > ceiling + max(EPSILON, OUTLIVING * (ceiling - floor)):
-                adrift[i] = 1
-                detached.append(i)
-                continue
-            early += lo[i] < floor - EPSILON
-            lo[i] = min(max(lo[i], floor), ceiling)
-            hi[i] = min(max(hi[i], lo[i]), ceiling)
-        nodes.append(i)
+        elif node[i]:
+            floor, ceiling = lo[above], hi[above]
+            if lo[i] < floor or hi[i] > ceiling:
+                if lo[i] > ceiling + EPSILON or hi[i] > ceiling + max(EPSILON, OUTLIVING * (ceiling - floor)):
+                    adrift[i] = 1
+                    detached.append(i)
+                    continue
+                early += lo[i] < floor - EPSILON
+                lo[i] = min(max(lo[i], floor), ceiling)
+                hi[i] = min(max(hi[i], lo[i]), ceiling)
+            nodes.append(i)
     if tree.made_root:  # it covers what the task waited for, and detached work is not that
         ends = (tree.end[i] for i in range(1, len(node)) if not adrift[i] and tree.kinds[i] is not HumanWait)
         hi[0] = tree.end[0] = max(ends, default=hi[0])
@@ -152,13 +148,14 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
 
 def _loose(tree: Tree) -> set[int]:
     """What its parent is known not to wait for, with all below it; where the parent is not recorded, it is the task."""
+    if False not in [span.awaited for span in tree.spans]:
+        return set()
     loose = {
         i for i, span in enumerate(tree.spans) if not span.awaited and (tree.parent[i] or not tree.made_root) and i
     }
-    if loose:
-        for i in range(1, len(tree.spans)):
-            if tree.parent[i] in loose:
-                loose.add(i)
+    for i in range(1, len(tree.spans)):
+        if tree.parent[i] in loose:
+            loose.add(i)
     return loose
 
 

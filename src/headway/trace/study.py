@@ -1,6 +1,8 @@
 """All that the analyses share of one task, derived from its spans once."""
 
 from collections.abc import Sequence
+from itertools import repeat
+from operator import is_
 
 from msgspec import Struct
 
@@ -50,7 +52,7 @@ def study(task: Task) -> Study:
     own = own_segments(tree, held, whole=whole)
     walked = stretches(tree, graph, held, own)
     lead_in, turns = turns_of(walked, frozenset(held.calls))
-    in_tool = [kind is ToolUse for kind in tree.kinds]  # at or in one
+    in_tool = list(map(is_, tree.kinds, repeat(ToolUse)))  # at or in one
     for i in held.nodes:
         if in_tool[held.holder[i]]:
             in_tool[i] = True

@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate, repeat
-from operator import attrgetter, ge, ne
+from itertools import accumulate, compress, repeat
+from operator import attrgetter, eq, ge, ne
 
 from msgspec import Struct, structs
 
@@ -80,7 +80,7 @@ def grow(spans: Sequence[Span]) -> Tree:
     if moved:
         unique = sorted([shifted(span, moved.get(span.id, 0.0)) for span in unique], key=attrgetter("start"))
         parent = _parents(unique, [])
-    tops = [i for i, p in enumerate(parent) if p < 0 and type(unique[i].work) is not HumanWait]
+    tops = [i for i in _where(parent, -1) if type(unique[i].work) is not HumanWait]
     made_root = len(tops) != 1
     if made_root:
         unique = [_root(unique), *unique]
@@ -108,6 +108,10 @@ def grow(spans: Sequence[Span]) -> Tree:
     )  # fmt: skip
     _to_axis(tree)
     return tree
+
+
+def _where(values: list[int], value: int) -> list[int]:
+    return list(compress(range(len(values)), map(eq, values, repeat(value))))
 
 
 def _fullness(span: Span) -> tuple[bool, int, float]:
@@ -197,9 +201,9 @@ def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[in
         free[above] = here + size[i]
         free[i] = here + 1
         depth[i] = depth[above] + 1
-    up = [place[parent[i]] for i in order]
+    up = list(map(place.__getitem__, map(parent.__getitem__, order)))
     up[0] = 0
-    return [spans[i] for i in order], up, [depth[i] for i in order]
+    return list(map(spans.__getitem__, order)), up, list(map(depth.__getitem__, order))
 
 
 def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str]) -> list[float]:
@@ -238,11 +242,12 @@ def _cover(spans: list[Span], kinds: list[type[Work]], starts: list[float], ends
 
 
 def _to_axis(tree: Tree) -> None:
-    axis, start, end = tree.axis, tree.start, tree.end
-    start[:] = map(axis, start)
-    end[:] = map(axis, end)
+    start, end, origin = tree.start, tree.end, tree.origin
     if tree.cuts:
+        start[:], end[:] = map(tree.axis, start), map(tree.axis, end)
         tree.notes.append(f"{tree.human:.3f} s of waiting for a person are left out of E2E.")
+    else:
+        start[:], end[:] = [when - origin for when in start], [when - origin for when in end]
     if HumanWait in tree.kinds:
         for i, kind in enumerate(tree.kinds):
             if kind is HumanWait:  # what lies before or after the task is not on its axis
