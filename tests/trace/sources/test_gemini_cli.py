@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 from claims import claimed, files_of
 from importing import document, read, sample
 from sessions import assert_unharmed, at, calls, lines, reasons, tools, waits
@@ -9,7 +11,7 @@ from headway.trace.sources.gemini_cli import GeminiCli
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
-HEAD = {"sessionId": "s-1", "projectHash": "h", "startTime": "2026-03-01T10:00:00Z", "kind": "main"}
+HEAD: dict[str, object] = {"sessionId": "s-1", "projectHash": "h", "startTime": "2026-03-01T10:00:00Z", "kind": "main"}
 
 
 def message(second: int, kind: str, content: object = "", **more: object) -> dict[str, object]:
@@ -42,7 +44,7 @@ ROWS: list[dict[str, object]] = [
 ]
 
 
-def take(rows: list[dict[str, object]]) -> tuple[list[Piece], Skips]:
+def take(rows: Sequence[object]) -> tuple[list[Piece], Skips]:
     return read(GeminiCli(), document(lines(rows)))
 
 

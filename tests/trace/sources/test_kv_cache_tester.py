@@ -65,7 +65,7 @@ def test_answers_whose_end_is_not_recorded_never_ended_and_what_comes_then_is_to
 
 def test_sub_agents_are_written_down_when_they_end_or_when_they_are_sent_into_the_background() -> None:
     inner = [request(0, "text", "tool_use", 2), request(3, "tool_result", "end_turn", 1)]
-    agent = {"type": "subagent", "subagent_type": "Explore", "requests": inner}
+    agent: dict[str, object] = {"type": "subagent", "subagent_type": "Explore", "requests": inner}
     awaited = {**agent, "t": 25.5, "duration_ms": 20500}
     background = {**agent, "t": 5.0, "duration_ms": None}
     (piece,), _ = take(

@@ -15,7 +15,7 @@ from headway.trace.sources.draft import Entry
 
 CHARS_PER_TOKEN: Final = 20
 """No whole answer has more: a count by which it would have is that of a stream that had just begun."""
-_SHORT: Final = 100
+_SHORT: Final = 40
 
 
 class Answer(Struct):
@@ -62,8 +62,7 @@ class Answer(Struct):
     @property
     def partial(self) -> bool:
         """Whether its count of output tokens cannot be that of the whole answer."""
-        tokens = self.usage.output_tokens
-        return tokens is not None and sum(map(len, self.said)) > _SHORT + CHARS_PER_TOKEN * tokens
+        return is_partial(self.usage.output_tokens, sum(map(len, self.said)))
 
     @property
     def excludes_cache(self) -> bool:
@@ -92,6 +91,11 @@ class Answer(Struct):
             answer=answer,
         )
         return answer
+
+
+def is_partial(tokens: int | None, chars: int) -> bool:
+    """Whether a count of output tokens cannot be that of a whole answer of so many characters."""
+    return tokens is not None and chars > _SHORT + CHARS_PER_TOKEN * tokens
 
 
 def _word(row: Row) -> str:

@@ -63,6 +63,12 @@ class Dialogue:
         self.hear("user", text, at)
         return turn
 
+    def opens(self, at: float | None, key: str) -> None:
+        """The user asks something that the source does not keep."""
+        self._open(key, at)
+        if at is not None:
+            self.asked = self._latest = at
+
     def hear(self, role: str, text: str, at: float | None = None) -> Part:
         """Another message that later prompts hold."""
         heard = part(role, text)
@@ -114,6 +120,12 @@ class Dialogue:
             work = structs.replace(work, result=self.hear("tool", text, end))
         span = span_id(draft.root, "tool", str(len(draft.entries)))
         return draft.tool(span, self._latest if start is None else start, end, work, error)
+
+    def person(self, start: float, end: float) -> None:
+        """A person was waited for between two things that the agent did."""
+        draft = self.turn.draft
+        draft.waited(span_id(draft.root, "person", str(len(draft.entries))), start, end)
+        self.asked = self._latest = end
 
     def pieces(self, timing: Timing = "messages") -> Iterator[Piece]:
         """The tasks that were answered."""

@@ -73,6 +73,11 @@ class Draft:
         """A person was waited for as long as the tool ``inside`` took."""
         self._add(Entry(span, "human_wait", inside.start, inside.end, HumanWait(), parent=inside.id))
 
+    def waited(self, span: SpanId, start: float, end: float) -> None:
+        """A person was waited for in the midst of it."""
+        if start < end:
+            self._add(Entry(span, "human_wait", start, end, HumanWait()))
+
     def waited_before(self, span: SpanId, since: float) -> None:
         """A person was waited for between the task before, which ended at ``since``, and this one."""
         if since < self.start:
