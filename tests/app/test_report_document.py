@@ -29,6 +29,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "task_ttft_s",
         "last_call_ttft_s",
         "human_s",
+        "waited_before_s",
         "phases_s",
         "lead_in_s",
         "terms",
@@ -58,6 +59,8 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "on_path_s": 0.0,
         "slack_s": 1.8,
         "error": "tool_error",
+        "waited_s": None,
+        "waited_before_s": 0.0,
         "pieces": [{"span": "execute_tool calculator@8.4", "phase": "tool", "start_s": 8.4, "end_s": 9.1}],
         "identity": None,
     }

@@ -35,6 +35,16 @@ class Bar(Struct, frozen=True, gc=False):
     moved: float = 0.0
     """Seconds by which the span was moved because its host's clock disagreed: it was recorded so much earlier."""
 
+    @property
+    def took(self) -> float:
+        """Seconds it took; a person's all, on the axis or not."""
+        return self.end - self.start if self.waited is None else self.waited
+
+    @property
+    def off_axis(self) -> bool:
+        """Whether it was over when the task began, so that it has no place among the seconds of the task."""
+        return self.before > 0 and self.end <= 0
+
 
 def bars_of(case: Study) -> tuple[Bar, ...]:
     """One bar per span, in the tree's order: parents before children, siblings by start."""

@@ -62,6 +62,11 @@ class SpanLine(Struct, frozen=True, kw_only=True):
     slack_s: float | None
     """``null``: nothing waits for it, so it may take for ever."""
     error: str | None
+    waited_s: float | None
+    """Of a wait for a person: all of it, of which only what is inside the task and beside work has its place between
+    ``start_s`` and ``end_s``."""
+    waited_before_s: float | None
+    """The part of it before the task."""
     pieces: tuple[Piece, ...]
     identity: Assigned | None
     """Of a call that the gateway assigned to its task."""
@@ -157,6 +162,9 @@ class Account(Struct, frozen=True, kw_only=True):
     task_ttft_s: float | None
     last_call_ttft_s: float | None
     human_s: float | None
+    """Inside the task."""
+    waited_before_s: float | None
+    """Before it; ``null``: no wait was recorded."""
     phases_s: dict[str, float]
     lead_in_s: float | None
     terms: tuple[Term, ...]
@@ -220,6 +228,7 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
             task_ttft_s=anatomy.task_ttft,
             last_call_ttft_s=anatomy.last_call_ttft,
             human_s=anatomy.human if timed else None,
+            waited_before_s=anatomy.waited_before if timed else None,
             phases_s={phase.value: seconds for phase, seconds in anatomy.phases.items()},
             lead_in_s=anatomy.lead_in if timed else None,
             terms=tuple(map(_term, anatomy.iterations)),
@@ -321,6 +330,8 @@ def _span(bar: Bar, *, timed: bool) -> SpanLine:
         on_path_s=bar.on_path if timed else None,
         slack_s=None if isinf(bar.slack) or not timed else bar.slack,
         error=bar.span.error,
+        waited_s=bar.waited if timed else None,
+        waited_before_s=bar.before if timed else None,
         pieces=tuple(map(_piece, bar.pieces)) if timed else (),
         identity=_assigned(bar.span.work),
     )

@@ -8,6 +8,7 @@ from headway.core.money import MicroUsd
 from headway.core.span import Span, ToolUse
 from headway.core.task import TaskId
 from headway.core.usage import Usage
+from headway.trace.waterfall import Bar
 
 UNKNOWN = "unknown"
 _SHORT = 8
@@ -107,6 +108,11 @@ def label(span: Span) -> str:
     if isinstance(span.work, ToolUse):
         return printable(f"tool {span.work.name}")
     return "task" if span.name == f"task {span.task}" else printable(span.name)
+
+
+def row_name(bar: Bar) -> str:
+    """`label`, and where the row is on no axis: a person was waited for before there was a task."""
+    return f"{label(bar.span)}, before the task" if bar.off_axis else label(bar.span)
 
 
 def short_id(task: TaskId, others: Sequence[TaskId]) -> str:

@@ -141,10 +141,12 @@ def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int, along: AbstractSet[Sp
     start, took = figures.seconds(row.start, decimals), figures.seconds(row.end - row.start, decimals)
     share = 100 / anatomy.e2e if anatomy.e2e > 0 else 0.0
     x, width = _clip(row.start * share, row.end * share)
-    error, on_path = None, row.on_path > 0
+    error, on_path, off_axis = None, row.on_path > 0, False
     if isinstance(row, Bar):
         on_path = row.span.id in along
-        name = figures.label(row.span)[:_LONGEST]
+        name = figures.row_name(row)[:_LONGEST]
+        took = figures.seconds(row.took, decimals)
+        off_axis = row.off_axis
         error = None if row.span.error is None else figures.printable(row.span.error)[:_LONGEST]
         facts = _facts(row, decimals, on_path=on_path)
     else:
@@ -162,7 +164,7 @@ def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int, along: AbstractSet[Sp
         on_path=on_path,
         folded=isinstance(row, Fold),
         error=error,
-        start=start,
+        start="before" if off_axis else start,
         took=took,
         x=x,
         width=width,
@@ -170,7 +172,7 @@ def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int, along: AbstractSet[Sp
         measured=of_span(row.span)
         if isinstance(row, Bar)
         else "From the first start to the last end of what is folded.",
-        spoken=f"{name}: starts at {start}, takes {took}, {path}{failed}",
+        spoken=f"{name}: starts {'before it' if off_axis else f'at {start}'}, takes {took}, {path}{failed}",
         facts=facts,
     )
 

@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from headway.app.report.figures import decimals_for, label, plural, printable
+from headway.app.report.figures import decimals_for, plural, printable, row_name
 from headway.app.report.fold import Fold, fold, raster
 from headway.app.report.holding import along_the_path
 from headway.app.report.legend import SIGNS
@@ -61,6 +61,12 @@ class Waterfall:
         slack = ""
         if isinstance(row, Bar) and not self._along(row):
             slack = "∞" if isinf(row.slack) else f"{row.slack:,.{self._decimals}f}"
+        if isinstance(row, Bar) and row.waited is not None:  # a person's wait keeps nothing waiting that is on the path
+            return (
+                "before" if row.off_axis else f"{row.start:,.{self._decimals}f}",
+                f"{row.took:,.{self._decimals}f}",
+                "",
+            )
         return f"{row.start:,.{self._decimals}f}", f"{row.end - row.start:,.{self._decimals}f}", slack
 
     def _along(self, row: Bar | Fold) -> bool:
@@ -78,6 +84,8 @@ class Waterfall:
         return f"{note} ▾".rjust(at + 1) if at > len(note) else f"{' ' * at}▾ {note}"
 
     def _drawn(self, row: Bar | Fold, columns: int, *, ascii_only: bool) -> Text:
+        if isinstance(row, Bar) and row.off_axis:
+            return Text(" " * columns)
         drawn = Text()
         cells = raster(row.pieces, columns, self._anatomy.e2e)
         scale = columns / self._anatomy.e2e if self._anatomy.e2e > 0 else 0.0
@@ -103,7 +111,7 @@ class Waterfall:
             if phase in seen
         ]
         lines = [Text()]
-        if any(isinstance(row, Fold) or not row.pieces for row in self._rows):
+        if any(isinstance(row, Fold) or not (row.pieces or row.off_axis) for row in self._rows):
             items.append((_EXTENT[ascii_only] * 2, "dim", "made of others"))
         for glyph, style, name in items:
             item = Text.assemble((glyph, style), (f" {name}   ", "dim"))
@@ -123,7 +131,7 @@ def _name(row: Bar | Fold, width: int, off: str) -> Text:
     indent = "  " * min(row.depth, _DEEPEST)
     if isinstance(row, Bar):
         failed = row.span.error is not None
-        name = ("✗ " if failed else "") + label(row.span)
+        name = ("✗ " if failed else "") + row_name(row)
         return Text(indent + name, "red" if failed else off)
     parts = [plural(number, noun) for number, noun in ((row.calls, "call"), (row.tools, "tool")) if number]
     if row.failures:
