@@ -18,14 +18,21 @@ from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
 from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
+from headway.gateway.telemetry import Telemetry
 from headway.gateway.upstream import Upstream
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
 from headway.trace.record import Recorder
 
 _CHAT: Final = b"/v1/chat/completions"
-_METHODS: Final = {_CHAT: b"POST", b"/v1/models": b"GET", b"/health": b"GET", b"/metrics": b"GET"}
-_WHAT_IS_HERE: Final = "Use POST /v1/chat/completions, GET /v1/models, GET /health or GET /metrics."
+_METHODS: Final = {
+    _CHAT: b"POST",
+    b"/v1/traces": b"POST",
+    b"/v1/models": b"GET",
+    b"/health": b"GET",
+    b"/metrics": b"GET",
+}
+_WHAT_IS_HERE: Final = "Use POST /v1/chat/completions or /v1/traces, GET /v1/models, GET /health or GET /metrics."
 _OK: Final = 200
 _UNAVAILABLE: Final = 503
 _BACKLOG: Final = 4096
@@ -64,8 +71,10 @@ class Gateway:
         self._clock = clock
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
-        self.journal = Journal(identifier, recorder if recording.enabled else None, self.metrics, recording, clock)
+        kept = recorder if recording.enabled else None
+        self.journal = Journal(identifier, kept, self.metrics, recording, clock)
         self._front = Front(self, limits, clock, self._deadlines)
+        self.telemetry = Telemetry(kept, limits, self._front.unforeseen)
         self._wiring = Wiring(
             fleet=fleet,
             policy=policy,
@@ -133,6 +142,7 @@ class Gateway:
                 for connection in list(front.connections):
                     connection.abort()
                 await front.emptied(None)
+        await self.telemetry.close()
         await self.upstream.close()
         self._deadlines.stop()
         if self._server is not None:
@@ -155,6 +165,8 @@ class Gateway:
             client.fail(failure("method_not_allowed", 405, message, (b"allow", allowed)))
         elif path == _CHAT:
             Call(self._wiring, request, client).start()
+        elif path == b"/v1/traces":
+            self.telemetry.take(request, client)
         elif path == b"/v1/models":
             Listing(self.fleet, self.upstream, self._front.unforeseen, request, client).start()
         elif path == b"/health":
@@ -184,7 +196,12 @@ class Gateway:
         return page + (
             b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
             b"# TYPE headway_observation_faults_total counter\n"
-            b"headway_observation_faults_total %d\n" % journal.faults
+            b"headway_observation_faults_total %d\n"
+            b"# HELP headway_telemetry_spans_total Spans that instrumented agents sent, by what became of them.\n"
+            b"# TYPE headway_telemetry_spans_total counter\n"
+            b'headway_telemetry_spans_total{outcome="recorded"} %d\n'
+            b'headway_telemetry_spans_total{outcome="rejected"} %d\n'
+            % (journal.faults, self.telemetry.received, self.telemetry.rejected)
         )
 
 

@@ -14,8 +14,8 @@ from headway.trace.sources.source import Piece, Timing
 from headway.trace.sources.whole import whole
 from headway.wire.otel import RawSpan
 
-_SPAN_DIGITS: Final = 16
-"""Of a span id of W3C trace context."""
+TRACE_DIGITS, SPAN_DIGITS = 32, 16
+"""Hex digits of ids of W3C trace context."""
 _HEX: Final = "0123456789abcdef"
 
 
@@ -64,8 +64,13 @@ class Traces:
             if raw.trace:
                 self._tasks[raw.trace] = task
         raw.trace = task
-        if len(raw.id) != _SPAN_DIGITS or raw.id.strip(_HEX):
+        if not is_id(raw.id, SPAN_DIGITS):
             raw.id = span_of(self._source, task, raw.id) if raw.id else span_id(self._source, where, str(number))
-        if raw.parent is not None and (len(raw.parent) != _SPAN_DIGITS or raw.parent.strip(_HEX)):
+        if raw.parent is not None and not is_id(raw.parent, SPAN_DIGITS):
             raw.parent = span_of(self._source, task, raw.parent)
         return task
+
+
+def is_id(text: str, digits: int) -> bool:
+    """Whether it is an id as W3C trace context has them: so many lower-case hex digits."""
+    return len(text) == digits and not text.strip(_HEX)

@@ -1,0 +1,41 @@
+"""What a receiver of OTLP over HTTP says: all was taken, some was not, nothing was. In the encoding it was asked in."""
+
+from typing import Literal
+
+import msgspec
+
+Encoding = Literal["protobuf", "json"]
+
+
+def taken(encoding: Encoding, rejected: int, why: str) -> bytes:
+    """An ``ExportTraceServiceResponse``.
+
+    Args:
+        encoding: of the request.
+        rejected: spans that could not be used; the rest were taken.
+        why: of those.
+    """
+    if encoding == "json":
+        partial = {"partialSuccess": {"rejectedSpans": str(rejected), "errorMessage": why}}
+        return msgspec.json.encode(partial if rejected else {})
+    if not rejected:
+        return b""
+    return _length_delimited(1, b"\x08" + _varint(rejected) + _length_delimited(2, why.encode()))
+
+
+def refused(encoding: Encoding, message: str) -> bytes:
+    """A ``google.rpc.Status``."""
+    return msgspec.json.encode({"message": message}) if encoding == "json" else _length_delimited(2, message.encode())
+
+
+def _length_delimited(field: int, data: bytes) -> bytes:
+    return bytes([field << 3 | 2]) + _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    written = bytearray()
+    while number >= 1 << 7:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
