@@ -136,10 +136,8 @@ class Dialogue:
 
     def _open(self, key: str, at: float | None) -> Turn:
         before = self.turns[-1] if self.turns else None
-        turn = Turn(
-            Draft(span_id(self._source, self.session, key), self._agent, self._latest if at is None else at), ""
-        )
-        turn.key = f"{self.session}/{key}"
+        start = next(when for when in (at, self.asked, self._latest) if when is not None)
+        turn = Turn(Draft(span_id(self._source, self.session, key), self._agent, start), f"{self.session}/{key}")
         if before is not None and before.timed and at is not None:
             turn.draft.waited_before(span_id(turn.draft.root, "wait"), before.draft.end)
         self.turns.append(turn)
