@@ -16,6 +16,7 @@ ON_UVLOOP = {
     "test_limits",
     "test_resend",
     "test_server",
+    "test_telemetry",
     "test_unforeseen",
     "test_upstream",
     "test_usage",

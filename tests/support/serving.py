@@ -84,6 +84,15 @@ class Served:
                 if len([span for span in self._written.spans if isinstance(span.work, ModelCall)]) >= calls:
                     return list(self._written.spans)
 
+    async def stored(self, count: int) -> list[Span]:
+        """Spans by start as a store has them, each id once, once there are so many."""
+        async with asyncio.timeout(10):
+            while True:
+                await asyncio.to_thread(self._recorder.flush)
+                latest = {(span.task, span.id): span for span in self._written.spans}
+                if len(latest) >= count:
+                    return sorted(latest.values(), key=lambda span: span.start)
+
     async def call(self) -> tuple[Span, ModelCall]:
         """The one model call there is."""
         (span,) = [span for span in await self.spans() if isinstance(span.work, ModelCall)]
