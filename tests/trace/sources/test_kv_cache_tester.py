@@ -92,6 +92,13 @@ def test_a_session_of_another_shape_is_counted(broken: bytes) -> None:
     assert reasons(skips) == {"a session that is not JSON, or not in this format": 1}
 
 
+def test_a_session_that_two_files_hold_counts_once() -> None:
+    one = document(session(request(0, "text", "end_turn", 4)))
+    pieces, skips = read(KvCacheTester(), one, one)
+    assert len(pieces) == 1
+    assert reasons(skips) == {"a session that another file holds too: counted once": 1}
+
+
 def test_it_claims_no_traces() -> None:
     assert claimed(KvCacheTester()) == set()
 

@@ -24,6 +24,7 @@ def test_a_session_is_a_task_whose_calls_are_in_the_order_in_which_they_were_sen
         ModelCall(model="unknown", prompt=(part("user", "Do it"),), answer=part("assistant", "Done.")),
         ModelCall(model="unknown", prompt=(part("user", "Do it\n\nDone."),), answer=part("assistant", "Bye")),
     ]
+    assert calls(pieces[1])[0].answer == part("assistant", "")
     assert any("nothing is said about seconds" in remark for remark in pieces[0].remarks)
 
 

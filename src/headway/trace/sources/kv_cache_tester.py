@@ -75,6 +75,7 @@ class KvCacheTester:
 
     def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
         """One piece for each message of the user's: a request whose input is no tool's result."""
+        seen: set[str] = set()
         for document in documents:
             for record in document.records(skips):
                 try:
@@ -82,6 +83,10 @@ class KvCacheTester:
                 except _NEVER:
                     skips.add("a session that is not JSON, or not in this format", record.where)
                     continue
+                if session.id in seen:
+                    skips.add("a session that another file holds too: counted once", record.where)
+                    continue
+                seen.add(session.id)
                 for number, draft in enumerate(_turns(session)):
                     task = task_id(self.name, session.id, str(number))
                     yield draft.piece(task, SessionId(session.id), "spans")

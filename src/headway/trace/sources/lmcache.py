@@ -6,9 +6,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from headway.core.prompt import Part
 from headway.core.span import ModelCall
 from headway.core.task import SessionId
-from headway.trace.sources.digests import part, span_id, task_id
+from headway.trace.sources.digests import digest, part, span_id, task_id
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.draft import Draft, first_words
 from headway.trace.sources.skips import Skips
@@ -53,8 +54,7 @@ class LMCache:
                 except _NEVER:
                     skips.add("a line that is not JSON, or not a request of a trace", record.where)
                     continue
-                prompt, answer = part("user", row.input), part("assistant", row.output)
-                call = ModelCall(model="unknown", prompt=(prompt,), answer=answer)
+                call = ModelCall(model="unknown", prompt=(_whole(row.input),), answer=part("assistant", row.output))
                 sessions.setdefault(row.session_id, []).append((row.timestamp, call, first_words(row.input)))
             for session, calls in sessions.items():
                 calls.sort(key=lambda one: one[0])
@@ -64,3 +64,9 @@ class LMCache:
                 for number, (_, call, _) in enumerate(calls):
                     draft.call(span_id(draft.root, str(number)), 0.0, 0.0, call)
                 yield draft.piece(task_id(self.name, session), SessionId(session), "none")
+
+
+def _whole(prompt: str) -> Part:
+    """All messages of a prompt in one text: what in it is a time or an id says nothing of any one message."""
+    exact = digest("user", prompt)
+    return Part(role="user", chars=len(prompt), digest=exact, shape=exact)
