@@ -469,4 +469,5 @@ def test_no_damage_raises() -> None:
 
 def test_no_damage_to_real_files_raises() -> None:
     files = [path for path in sorted(real("").glob("*.jsonl")) if path.stat().st_size < 200_000]
+    files.append(sample("traces/tracelab/codex_trace.json"))
     assert_unharmed(Codex, [path.read_bytes() for path in files], 40)

@@ -30,7 +30,7 @@ def records(document: Document, skips: Skips) -> Iterator[Record]:
         if document.shape != "binary":
             yield record
             continue
-        chunks = _RULE.split(record.data)
+        chunks = _RULE.split(record.data.decode(errors="replace").encode())
         for number, chunk in enumerate(chunks[1:], 1):
             if chunk.strip():
                 yield Record(chunk, f"{record.where}, record {number}")
