@@ -12,6 +12,8 @@ from headway.core.task import SpanId, TaskId
 from headway.trace.idle import Interval, idle
 from headway.trace.skew import shifted, skewed
 
+EPSILON = 0.001
+"""Seconds that two recorded times may be apart and still mean the same moment."""
 ROOT_ID = SpanId("0" * 16)
 """Id of a root that was made here: W3C forbids it as a span's id, so no recorded span has it."""
 
@@ -81,14 +83,12 @@ def grow(spans: Sequence[Span]) -> Tree:
         unique = sorted([shifted(span, moved.get(span.id, 0.0)) for span in unique], key=attrgetter("start"))
         parent = _parents(unique, [])
     tops = [i for i in _where(parent, -1) if type(unique[i].work) is not HumanWait]
-    made_root = len(tops) != 1
+    made_root = len(tops) != 1 or _followed(unique, tops[0])
     if made_root:
         unique = [_root(unique), *unique]
         parent = [-1, *[p + 1 for p in parent]]
     elif parent.count(-1) > 1:  # waits for a person, which nothing holds
         parent = [tops[0] if p < 0 and i != tops[0] else p for i, p in enumerate(parent)]
-    if any(map(ge, parent, range(len(parent)))):
-        unique, parent = _parents_first(unique, parent)
     ordered, up, depth = _preorder(unique, parent)
     starts = [span.start for span in ordered]
     ends = _ends(ordered, starts, up, notes)
@@ -108,6 +108,14 @@ def grow(spans: Sequence[Span]) -> Tree:
     )  # fmt: skip
     _to_axis(tree)
     return tree
+
+
+def _followed(spans: list[Span], top: int) -> bool:
+    """Whether the span over all others is a call that had ended when some of them began: it does not hold those."""
+    end = spans[top].end
+    if end is None or type(spans[top].work) is not ModelCall:
+        return False
+    return any(span.start >= end - EPSILON and type(span.work) is not HumanWait for span in spans if span.start > spans[top].start)
 
 
 def _where(values: list[int], value: int) -> list[int]:
@@ -168,42 +176,34 @@ def _root(spans: list[Span]) -> Span:
     )
 
 
-def _parents_first(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int]]:
-    """The same where spans start before their parents: by depth, siblings as they stood."""
-    depth = [-1] * len(parent)
-    for i in range(len(parent)):
-        line: list[int] = []
-        at = i
-        while at >= 0 and depth[at] < 0:
-            line.append(at)
-            at = parent[at]
-        level = depth[at] if at >= 0 else -1
-        for k in reversed(line):
-            level += 1
-            depth[k] = level
-    order = sorted(range(len(parent)), key=depth.__getitem__)
-    place = dict(zip(order, range(len(order)), strict=True))
-    return [spans[i] for i in order], [place.get(parent[i], -1) for i in order]
-
-
 def _preorder(spans: list[Span], parent: list[int]) -> tuple[list[Span], list[int], list[int]]:
-    """Spans, parents and depths with all of a branch together; parents come first as it is, the root before all."""
-    count = len(spans)
-    size = [1] * count
-    for i in range(count - 1, 0, -1):
-        size[parent[i]] += size[i]
-    order, place, free, depth = [0] * count, [0] * count, [1] * count, [0] * count
-    for i in range(1, count):
+    child, sibling = [-1] * len(spans), [-1] * len(spans)  # the first of each; lists of children would cost far more
+    root = 0
+    for i in range(len(spans) - 1, -1, -1):
         above = parent[i]
-        here = free[above]
-        order[here] = i
-        place[i] = here
-        free[above] = here + size[i]
-        free[i] = here + 1
-        depth[i] = depth[above] + 1
-    up = list(map(place.__getitem__, map(parent.__getitem__, order)))
-    up[0] = 0
-    return list(map(spans.__getitem__, order)), up, list(map(depth.__getitem__, order))
+        if above < 0:
+            root = i
+        else:
+            sibling[i] = child[above]
+            child[above] = i
+    ordered: list[Span] = []
+    up: list[int] = []
+    depth: list[int] = []
+    stack = [(root, 0, 0)]
+    while stack:
+        i, above, level = stack.pop()
+        while i >= 0:
+            here = len(ordered)
+            ordered.append(spans[i])
+            up.append(above)
+            depth.append(level)
+            if child[i] < 0:
+                i = sibling[i]
+                continue
+            if sibling[i] >= 0:
+                stack.append((sibling[i], above, level))
+            i, above, level = child[i], here, level + 1
+    return ordered, up, depth
 
 
 def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str]) -> list[float]:
