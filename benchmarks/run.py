@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("anatomy", "identity", "gateway")
+BENCHMARKS = ("anatomy", "sessions", "identity", "gateway")
 
 
 def main() -> int:
