@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -69,7 +70,7 @@ class Maker:
             said = {"type": "tool_result", "tool_use_id": use["id"], "content": text, "is_error": False}
             self._row("user", 2.0, {"role": "user", "content": [said]}, toolUseResult={"stdout": text, "stderr": ""})
 
-    def _answer(self, blocks: list[dict[str, object]]) -> None:
+    def _answer(self, blocks: Sequence[Mapping[str, object]]) -> None:
         message = f"msg_{self.id()}"
         tokens = {"input_tokens": 2, "cache_read_input_tokens": 60_000, "cache_creation_input_tokens": 900}
         facts = {"id": message, "role": "assistant", "model": "claude-opus-4-8", "stop_reason": "tool_use"}
