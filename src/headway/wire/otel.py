@@ -10,7 +10,7 @@ Kind = Literal["internal", "server", "client", "producer", "consumer"]
 _NO_ATTRIBUTES: Final[Mapping[str, object]] = {}
 
 
-class RawEvent(Struct, frozen=True):
+class RawEvent(Struct, frozen=True, gc=False):
     """Something that happened during a span."""
 
     name: str
@@ -19,7 +19,7 @@ class RawEvent(Struct, frozen=True):
     attributes: Mapping[str, object] = _NO_ATTRIBUTES
 
 
-class RawSpan(Struct, kw_only=True):
+class RawSpan(Struct, kw_only=True, gc=False):
     """One span as recorded, its values decoded but not interpreted."""
 
     trace: str

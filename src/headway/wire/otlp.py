@@ -62,13 +62,13 @@ class _Status(Struct, gc=False):
     message: str = ""
 
 
-class _Event(Struct, rename="camel"):
+class _Event(Struct, rename="camel", gc=False):
     name: str = ""
     time_unix_nano: int | str | float = 0
     attributes: list[_Attribute] = []
 
 
-class _Span(Struct, rename="camel"):
+class _Span(Struct, rename="camel", gc=False):
     name: str = ""
     trace_id: str = ""
     span_id: str = ""
@@ -249,7 +249,7 @@ def identifier(text: str, digits: int) -> str:
         digits: how many hex digits it should have.
     """
     if len(text) == digits:
-        return text.lower() if text.strip("0") else ""
+        return text.lower() if text[0] != "0" or text.strip("0") else ""
     if not _HEX.issuperset(text):
         try:
             found = base64.b64decode(text, validate=True)

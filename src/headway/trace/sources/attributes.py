@@ -40,6 +40,7 @@ Fact = Literal[
     "prompt",  # messages
     "answer",  # messages, or a text
     "answer_calls",  # the tool calls of the answer, where they stand apart
+    "numbered",  # any of the first messages of those that stand in attributes by number: see `INDEXED`
     "request",  # a whole request as JSON
     "response",  # a whole response as JSON
     "events",  # messages as events, as JSON
@@ -264,6 +265,17 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "ai.result.text",
     ),
     "answer_calls": ("gen_ai.response.tool_calls", "ai.response.toolCalls", "ai.result.toolCalls"),
+    "numbered": (
+        "gen_ai.prompt.0.role",
+        "gen_ai.prompt.0.content",
+        "gen_ai.completion.0.role",
+        "gen_ai.completion.0.content",
+        "llm.input_messages.0.message.role",
+        "llm.input_messages.0.message.content",
+        "llm.output_messages.0.message.role",
+        "llm.output_messages.0.message.content",
+        "llm.prompts.0.prompt.text",
+    ),
     "request": (
         "gcp.vertex.agent.llm_request",
         "request_data",  # Logfire
@@ -331,32 +343,33 @@ FIRST_TOKEN_EVENTS: Final = frozenset(
 _MILLISECONDS: Final = frozenset({"ai.response.msToFirstChunk", "ai.stream.msToFirstChunk", "ttft_ms"})
 """Names whose values are in ms; all other times are in seconds."""
 
-_PLACES: Final[dict[str, tuple[Fact, int]]] = {
-    name: (fact, rank) for fact, names in TABLE.items() for rank, name in enumerate(names)
-}
+_FACTS: Final[dict[str, Fact]] = {name: fact for fact, names in TABLE.items() for name in names}
 
 
 def facts(attributes: Mapping[str, object]) -> Facts:
     """What the attributes say. A value that is null or empty says nothing."""
     found: Facts = {}
-    ranks: dict[Fact, int] = {}
-    place_of = _PLACES.get
+    fact_of = _FACTS.get
     for name, value in attributes.items():
-        place = place_of(name)
-        if place is None or value is None or value == "":
+        fact = fact_of(name)
+        if fact is None or value is None or value == "":
             continue
-        fact, rank = place
-        if fact not in ranks or rank < ranks[fact]:
-            found[fact] = value
-            ranks[fact] = rank
-    if "ttft" in ranks and TABLE["ttft"][ranks["ttft"]] in _MILLISECONDS:
-        found["ttft"] = _seconds(found["ttft"])
+        found[fact] = value if fact not in found else _first(fact, attributes)
+    if "ttft" in found and not _MILLISECONDS.isdisjoint(attributes):
+        found["ttft"] = _first("ttft", {name: _in_seconds(name, attributes[name]) for name in attributes})
     return found
 
 
-def _seconds(milliseconds: object) -> object:
+def _first(fact: Fact, attributes: Mapping[str, object]) -> object:
+    """The value under the first of a fact's names that has one."""
+    return next((value for name in TABLE[fact] if (value := attributes.get(name)) is not None and value != ""), None)
+
+
+def _in_seconds(name: str, value: object) -> object:
+    if name not in _MILLISECONDS:
+        return value
     try:
-        return float(str(milliseconds)) / 1000
+        return float(str(value)) / 1000
     except ValueError:
         return None
 

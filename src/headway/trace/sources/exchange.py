@@ -7,15 +7,18 @@ from msgspec import Struct
 
 from headway.core.prompt import Part
 from headway.core.span import ToolCallRef
-from headway.trace.sources.attributes import DETAILS_EVENT, EVENTS, INDEXED, Facts, facts
+from headway.trace.sources.attributes import DETAILS_EVENT, EVENTS, INDEXED, Fact, Facts, facts
 from headway.trace.sources.messages import Message, Parts, decoded, indexed, messages
 from headway.trace.sources.scalars import text
 from headway.wire.otel import RawSpan
 
 _PREFIXES: Final = tuple(INDEXED)
+_SPEAKS: Final[frozenset[Fact]] = frozenset(
+    {"prompt", "answer", "answer_calls", "numbered", "events", "request", "response"}
+)
 
 
-class Answer(Struct, frozen=True):
+class Answer(Struct, frozen=True, gc=False):
     """What a call answered."""
 
     part: Part | None = None
@@ -23,7 +26,10 @@ class Answer(Struct, frozen=True):
     finish: str | None = None
 
 
-class Exchange(Struct, frozen=True):
+_NO_ANSWER: Final = Answer()
+
+
+class Exchange(Struct, frozen=True, gc=False):
     """What a call was asked, in order, and what it answered; ``None`` where the span does not say."""
 
     prompt: list[Message] | None
@@ -38,6 +44,8 @@ _Sides = tuple[list[Message] | None, list[Message] | None]
 
 def exchange(raw: RawSpan, said: Facts) -> Exchange:
     """The messages of a call in plain words; each side from the first place that has it."""
+    if not raw.events and _SPEAKS.isdisjoint(said):
+        return SILENT
     for event in raw.events:
         if event.name == DETAILS_EVENT:
             said = {**facts(event.attributes), **said}
@@ -66,7 +74,7 @@ def digested(exchanged: Exchange, parts: Parts) -> tuple[tuple[Part, ...] | None
     """The same without its text."""
     prompt = None if exchanged.prompt is None else tuple([parts.of(message) for message in exchanged.prompt])
     if not exchanged.answer:
-        return prompt, Answer()
+        return prompt, _NO_ANSWER
     # A stream may be kept as many messages of a few letters each.
     whole = Message("assistant", "".join(message.text for message in exchanged.answer))
     return prompt, Answer(
@@ -92,10 +100,10 @@ def _told(_raw: RawSpan, said: Facts) -> _Sides:
     return prompt, answer
 
 
-def _numbered(raw: RawSpan, _said: Facts) -> _Sides:
+def _numbered(raw: RawSpan, said: Facts) -> _Sides:
     """Attributes that hold a piece of a message each."""
     found: dict[str, list[tuple[str, object]]] = {}
-    for name, value in raw.attributes.items():
+    for name, value in raw.attributes.items() if "numbered" in said else ():
         if name.startswith(_PREFIXES):
             for prefix, side in INDEXED.items():
                 if name.startswith(prefix):

@@ -68,7 +68,7 @@ def interpret_as(role: Role, raw: RawSpan, said: Facts, parts: Parts, exchanged:
             work, name = HumanWait(), "human_wait"
         case "step":
             work, name = Step(), raw.name
-    session = text(said.get("session"))
+    session = text(said["session"]) if "session" in said else None
     return Span(
         task=TaskId(raw.trace),
         id=SpanId(raw.id),

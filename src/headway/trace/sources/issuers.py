@@ -1,7 +1,8 @@
 """Whose answer asked for each tool, where spans say it only by their order."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from msgspec.structs import force_setattr
@@ -11,6 +12,7 @@ from headway.core.task import SpanId
 
 _EPSILON: Final = 0.001
 """Seconds by which a tool may seem to start before the answer that asked for it has ended: times are rounded."""
+_END: Final = itemgetter(0)
 _HIGHEST: Final = 64
 """Levels that are climbed: no framework wraps deeper, and parents may form a circle."""
 _BY_ORDER: Final = "Which call asked for a tool was taken from their order where the answers were not kept."
@@ -51,20 +53,25 @@ class _Issuers:
         self.by_call: dict[str | None, SpanId] = {
             ref.id: span.id for span in calls if isinstance(span.work, ModelCall) for ref in span.work.tool_calls
         }
-        wrappers = {above for span in calls for above in self._above(span) if self._is_call(above)}
-        self._ended: dict[SpanId | None, list[tuple[float, SpanId]]] = {}
-        finished = [(span.end, span.id, span) for span in calls if span.id not in wrappers and span.end is not None]
-        for end, own, span in sorted(finished, key=lambda one: one[:2]):
-            for above in self._above(span):
-                self._ended.setdefault(above, []).append((end, own))
+        above = [(span, self._above(span)) for span in calls]
+        wrappers = {one for _, ones in above for one in ones if self._is_call(one)}
+        finished = [
+            (span.end, span.id, ones) for span, ones in above if span.id not in wrappers and span.end is not None
+        ]
+        self._ends: dict[SpanId | None, list[float]] = {}
+        self._ended: dict[SpanId | None, list[SpanId]] = {}
+        for end, own, ones in sorted(finished, key=_END):
+            for one in ones:
+                self._ends.setdefault(one, []).append(end)
+                self._ended.setdefault(one, []).append(own)
 
     def before(self, tool: Span) -> SpanId | None:
         """The last call under the tool's agent to end before it, or the innermost that holds it."""
         for above in self._above(tool):
-            ended = self._ended.get(above, ())
-            k = bisect_right(ended, tool.start + _EPSILON, key=lambda one: one[0])
-            if k:
-                return ended[k - 1][1]
+            if above in self._ends:
+                ended = bisect_right(self._ends[above], tool.start + _EPSILON)
+                if ended:
+                    return self._ended[above][ended - 1]
             if self._is_call(above):
                 return above
         return None
@@ -72,13 +79,16 @@ class _Issuers:
     def _is_call(self, span: SpanId | None) -> bool:
         return span in self._spans and isinstance(self._spans[span].work, ModelCall)
 
-    def _above(self, span: Span) -> Iterator[SpanId | None]:
+    def _above(self, span: Span) -> list[SpanId | None]:
         """Ids of the spans above one, up to the agent that it works for, the tool that it is part of, or the trace."""
-        for _ in range(_HIGHEST):
-            yield span.parent
-            above = self._spans.get(span.parent)
-            if above is None:
-                return
-            if isinstance(above.work, ToolUse) or (isinstance(above.work, Step) and above.work.agent is not None):
-                return
-            span = above
+        above: list[SpanId | None] = []
+        while len(above) < _HIGHEST:
+            above.append(span.parent)
+            holder = self._spans.get(span.parent)
+            if holder is None:
+                break
+            work = holder.work
+            if isinstance(work, ToolUse) or (isinstance(work, Step) and work.agent is not None):
+                break
+            span = holder
+        return above

@@ -18,7 +18,7 @@ _SPEAKS: Final = frozenset({"role", "content", "parts", "contents", "text", "too
 _INSTRUCTIONS: Final = ("system", "system_instruction", "instructions")
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """One message in plain words."""
 
     role: str

@@ -30,33 +30,33 @@ _MODEL_PATHS: Final = (
 """How the paths end under which models are asked."""
 
 
-class Sending(Struct, frozen=True, tag=True):
+class Sending(Struct, frozen=True, tag=True, gc=False):
     """A request over HTTP, maybe one of a call's attempts."""
 
     before: int | None
     """How often it had been sent before, where it says so."""
 
 
-class StreamEnd(Struct, frozen=True, tag=True):
+class StreamEnd(Struct, frozen=True, tag=True, gc=False):
     """A record of the end of a stream, whose own span ended when it began (Logfire)."""
 
     seconds: float
     """How long the stream took: it began that long before this record."""
 
 
-class Nameless(Struct, frozen=True, tag=True):
+class Nameless(Struct, frozen=True, tag=True, gc=False):
     """A piece of work that says nothing of what it is."""
 
     scope: str
 
 
-class OldCall(Struct, frozen=True, tag=True):
+class OldCall(Struct, frozen=True, tag=True, gc=False):
     """A call in conventions that had spans neither for agents nor for tools (OTel until 1.27)."""
 
     scope: str
 
 
-class Message(Struct, frozen=True, tag=True):
+class Message(Struct, frozen=True, tag=True, gc=False):
     """One end of a queue."""
 
     sent: bool
@@ -65,7 +65,7 @@ class Message(Struct, frozen=True, tag=True):
 Trait = Sending | StreamEnd | Nameless | OldCall | Message
 
 
-class Reading(Struct, frozen=True, array_like=True):
+class Reading(Struct, frozen=True, array_like=True, gc=False):
     """One span read."""
 
     span: Span
@@ -85,7 +85,7 @@ class Reader:
         said = facts(raw.attributes)
         role = role_of(raw, said)
         exchanged = exchange(raw, said) if role == "call" else SILENT
-        words = asked(exchanged) or text(said.get("asked"))
+        words = text(said["asked"]) if "asked" in said else None if exchanged is SILENT else asked(exchanged)
         span = interpret_as(role, raw, said, self._parts, exchanged)
         return Reading(span, _trait(raw, said, role), first_words(words) if words else None)
 

@@ -15,7 +15,7 @@ _LARGEST: Final = 1e300
 def text(value: object) -> str | None:
     """A text that says something; the first of a list of them, itself written as JSON or not."""
     if isinstance(value, str):
-        if value[:1] not in {"[", '"'}:
+        if not value or value[0] not in '["':
             return value or None
         try:
             value = cast("object", msgspec.json.decode(value))

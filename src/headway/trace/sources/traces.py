@@ -64,9 +64,9 @@ class Traces:
             if raw.trace:
                 self._tasks[raw.trace] = task
         raw.trace = task
-        if not is_id(raw.id, SPAN_DIGITS):
+        if len(raw.id) != SPAN_DIGITS or raw.id.strip(_HEX):
             raw.id = span_of(self._source, task, raw.id) if raw.id else span_id(self._source, where, str(number))
-        if raw.parent is not None and not is_id(raw.parent, SPAN_DIGITS):
+        if raw.parent is not None and (len(raw.parent) != SPAN_DIGITS or raw.parent.strip(_HEX)):
             raw.parent = span_of(self._source, task, raw.parent)
         return task
 

@@ -39,7 +39,7 @@ def whole(readings: Sequence[Reading]) -> Whole:
     spans = [reading.span for reading in readings]
     _share_session(spans)
     remarks: list[str] = []
-    if any(reading.trait is not None for reading in readings):
+    if [True for reading in readings if reading.trait is not None]:
         index = {span.id: i for i, span in enumerate(spans)}
         above = [index.get(span.parent, -1) if span.parent is not None else -1 for span in spans]
         _part_queues(spans, readings, above)
@@ -48,7 +48,7 @@ def whole(readings: Sequence[Reading]) -> Whole:
         remarks += _end_streams(spans, readings)
     _name_models(spans)
     remarks += find_issuers(spans)
-    first = min((reading for reading in readings if reading.asked), key=lambda one: one.span.start, default=None)
+    first = min([one for one in readings if one.asked], key=lambda one: one.span.start, default=None)
     return Whole(tuple(spans), None if first is None else first.asked, tuple(remarks))
 
 
