@@ -1,6 +1,6 @@
 """How long a folder of Claude Code sessions takes to be imported: 100 MB by default, made up, the same every time.
 
-    python benchmarks/sessions.py [MEGABYTES]
+    python benchmarks/claude_folder.py [MEGABYTES]
 
 Figure to reach: the whole of `headway explain` in at most 10 s for 100 MB, so at most 6 s for the import. Each session
 has turns of 2 to 26 calls; an answer comes on several rows of a few kilobytes, with its usage on each; a tool's result
