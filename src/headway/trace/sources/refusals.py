@@ -14,6 +14,7 @@ _REQUESTS: Final = (
     "It lists single requests by arrival and length: what ties them to a session or a task is missing, and how long"
     " they took."
 )
+_TYPED: Final = "It lists what was typed into an agent: the answers are missing, and so are calls, tools and tokens."
 _JSON: Final = (
     ({"timestamp", "input_length", "output_length"}, _REQUESTS),
     ({"arrival_time_ns", "input_toks", "output_toks"}, _REQUESTS),
@@ -42,6 +43,10 @@ _JSON: Final = (
         {"messages_display"},
         "Its conversations are flattened to one text each: what tools were called with is missing, and all times.",
     ),
+    ({"agentType"}, "It says what kind of sub-agent a session had: what the agent did is in a file of its own."),
+    ({"display", "pastedContents"}, _TYPED),  # Claude Code's history
+    ({"session_id", "ts", "text"}, _TYPED),  # Codex's
+    ({"sessionId", "messageId", "message"}, _TYPED),  # Gemini CLI's
 )
 """What JSON of no trace is told by: keys that all must be there, and what is said of it."""
 _COLUMNS: Final = (
