@@ -161,6 +161,12 @@ def test_every_dialects_call_is_a_call(attributes: Attributes, name: str) -> Non
     assert (span.work.model, span.work.provider) == ("m", "openai")
 
 
+@pytest.mark.parametrize("word", ["agent_step", "plan", "GUARDRAIL", "fetch_response"])
+def test_a_step_that_tells_its_models_sums_is_no_call(word: str) -> None:
+    sums: Attributes = {"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 900}
+    assert meant({"gen_ai.operation.name": word} | sums).work == Step()
+
+
 def test_the_model_that_answered_is_told_before_the_one_that_was_asked() -> None:
     assert call(CHAT | {"gen_ai.response.model": "m-2026-01-01"}).model == "m-2026-01-01"
 

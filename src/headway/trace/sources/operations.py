@@ -15,6 +15,8 @@ OPERATIONS: Final[dict[str, Role]] = {
     "invoke_agent": "agent",
     "invoke_workflow": "agent",
     "create_agent": "step",
+    "plan": "step",
+    "fetch_response": "step",
     "execute_tool": "tool",
     # OpenInference, MLflow, Traceloop
     "llm": "call",
@@ -29,6 +31,11 @@ OPERATIONS: Final[dict[str, Role]] = {
     "rerank": "retrieval",
     "chain": "step",
     "task": "step",
+    "guardrail": "step",
+    "evaluator": "step",
+    "prompt": "step",
+    "parser": "step",
+    "memory": "step",
     # Vercel AI SDK
     "ai.generatetext": "agent",
     "ai.streamtext": "agent",
@@ -39,6 +46,7 @@ OPERATIONS: Final[dict[str, Role]] = {
     "ai.generateobject.dogenerate": "call",
     "ai.streamobject.dostream": "call",
     "ai.toolcall": "tool",
+    "agent_step": "step",
     "ai.embed": "retrieval",
     "ai.embedmany": "retrieval",
     "ai.embed.doembed": "retrieval",
@@ -52,6 +60,7 @@ OPERATIONS: Final[dict[str, Role]] = {
     "agent_call": "agent",
     "user_prompt": "agent",
     "interaction": "agent",
+    "hook": "step",
     # Sentry
     "gen_ai.chat": "call",
     "gen_ai.generate_content": "call",
