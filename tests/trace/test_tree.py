@@ -4,6 +4,8 @@ from tasks import T0, TASK, call, forests, human, step, tool
 
 from headway.core.span import ModelCall, Span
 from headway.core.usage import Usage
+from headway.trace.anatomy import dissect
+from headway.trace.contract import contract
 from headway.trace.tree import ROOT_ID, Tree, grow
 
 
@@ -173,3 +175,18 @@ def test_nothing_is_dropped_and_every_parent_comes_first(spans: list[Span]) -> N
 def test_a_chain_of_parents_deeper_than_any_recursion(depth: int) -> None:
     tree = grow([step(str(i), 0, 1, str(i - 1) if i else None) for i in range(depth)])
     assert tree.depth[-1] == depth - 1
+
+
+def test_calls_that_followed_the_only_span_without_a_parent_do_not_lie_in_it() -> None:
+    # As some recorders hang each turn of a conversation from the one before.
+    tree = grow([call("a", 0, 1), call("b", 2, 3.5, "a"), call("c", 4, 5.5, "b")])
+    assert tree.made_root
+    assert (tree.spans[0].id, tree.end[0]) == (ROOT_ID, 5.5)
+    assert [tree.spans[i].id for i in contract(tree).calls] == ["a", "b", "c"]
+    assert contract(tree).detached == []
+    assert dissect(tree.spans[1:]).n == 3
+
+
+def test_a_call_that_holds_all_others_is_the_root() -> None:
+    tree = grow([call("outer", 0, 3), call("inner", 0.5, 2.9995, "outer"), human("user", 3, 4)])
+    assert not tree.made_root

@@ -8,10 +8,8 @@ from msgspec import Struct, structs
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Step, ToolUse
 from headway.core.usage import Usage
-from headway.trace.tree import Tree
+from headway.trace.tree import EPSILON, Tree
 
-EPSILON = 0.001
-"""Seconds that two recorded times may be apart and still mean the same moment."""
 OUTLIVING = 0.01
 """Share of its holder's length by which a span may end after it (at least EPSILON) and still belong to it."""
 

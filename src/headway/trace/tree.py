@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, compress, repeat
+from math import inf, nextafter
 from operator import attrgetter, eq, ge, ne
 
 from msgspec import Struct, structs
@@ -72,8 +73,9 @@ def grow(spans: Sequence[Span]) -> Tree:
     Nothing is dropped in silence: a repeated id keeps its fullest record, an end before its start becomes the start,
     what another host's clock puts outside its parent is moved (see `headway.trace.skew`),
     an unfinished span ends with the last that is known of it or of its descendants, a circle of parents is opened at
-    its earliest span, and where there is not exactly one span without a parent, a root named for the task is made to
-    cover all. Every repair is a sentence in ``notes``. No spans at all give a lone root of no length.
+    its earliest span, and where there is not exactly one span without a parent, or that one is a call which others
+    followed, a root named for the task is made to cover all. Every repair is a sentence in ``notes``. No spans at all
+    give a lone root of no length.
     """
     notes: list[str] = []
     unique = _unique(spans, notes)
@@ -111,11 +113,12 @@ def grow(spans: Sequence[Span]) -> Tree:
 
 
 def _followed(spans: list[Span], top: int) -> bool:
-    """Whether the span over all others is a call that had ended when some of them began: it does not hold those."""
+    """Whether the span above all others is a call that had ended when some of them began: it cannot hold those."""
     end = spans[top].end
     if end is None or type(spans[top].work) is not ModelCall:
         return False
-    return any(span.start >= end - EPSILON and type(span.work) is not HumanWait for span in spans if span.start > spans[top].start)
+    later = max(end - EPSILON, nextafter(spans[top].start, inf))
+    return any(span.start >= later and type(span.work) is not HumanWait for span in spans)
 
 
 def _where(values: list[int], value: int) -> list[int]:
