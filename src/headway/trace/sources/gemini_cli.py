@@ -174,8 +174,8 @@ def _answer(dialogue: Dialogue, message: _Message, text: str, at: float | None) 
         remarks.append(_THOUGHTS)
     for tool in asked:
         end = _epoch(tool.timestamp)
-        text = _result(tool.result)
-        exited = None if text is None else _EXIT.search(text)
+        gave = _result(tool.result)
+        exited = None if gave is None else _EXIT.search(gave)
         failed = exited[1] != "0" if exited is not None else {"success": False, "error": True}.get(tool.status or "")
         use = ToolUse(
             name=tool.name,
@@ -186,7 +186,7 @@ def _answer(dialogue: Dialogue, message: _Message, text: str, at: float | None) 
             arguments=arguments_digest(bytes(tool.args).decode()) if bytes(tool.args) else None,
         )
         error = "tool_error" if failed else "cancelled" if tool.status == "cancelled" else None
-        dialogue.tool(use, at, end, text, error)
+        dialogue.tool(use, at, end, gave, error)
         remarks.append(_ENDLESS if end is None else _APPROVAL)
 
 
