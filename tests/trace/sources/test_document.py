@@ -1,5 +1,7 @@
+import codecs
 import io
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -100,3 +102,33 @@ def test_every_line_comes_back(values: list[dict[str, int]]) -> None:
     found, skips = records(b"\n".join(json.dumps(value).encode() for value in values))
     assert [json.loads(line) for line in found] == values
     assert not skips
+
+
+@given(
+    st.lists(st.sampled_from([b'{"a":1}', b'{"b":"xxxxxxxxxxxxxxxx"}', b"", b"  ", b"broken", b'"\xff"'])).map(
+        b"\n".join
+    ),
+    st.sampled_from([b"", b"\n", codecs.BOM_UTF8]),
+    st.integers(1, 80),
+)
+def test_its_parts_hold_the_same_records_under_the_same_numbers(lines: bytes, edge: bytes, size: int) -> None:
+    data = edge + b'{"first":0}\n' + lines + edge.removeprefix(codecs.BOM_UTF8)
+    whole = Document("f", len(data), partial(io.BytesIO, data))
+    parts = list(whole.parts(size))
+    assert [one for part in parts for one in part.document().records(Skips())] == list(whole.records(Skips()))
+    assert sum(part.size for part in parts) == len(data)
+
+
+def test_parts_are_no_smaller_than_was_asked_for_and_a_json_value_has_but_one() -> None:
+    lines = b'{"a":1}\n' * 100
+    assert [part.size for part in document(lines).parts(30)] == [32] * 25
+    assert [part.size for part in document(b'[\n{"a":1},\n{"a":2}\n]\n').parts(1)] == [21]
+
+
+def test_a_part_skips_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_RECORD", 1 << 20)
+    data = b'{"a":1}\n' * 3 + b"x" * (3 << 20) + b'\n{"a":2}\n'
+    skips = Skips()
+    found = [part.document() for part in document(data).parts(20)]
+    assert [record.where[-1] for one in found for record in one.records(skips)] == ["1", "2", "3", "5"]
+    assert [(skip.count, skip.first) for skip in skips.all()] == [(1, "made.json:4")]

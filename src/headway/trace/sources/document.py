@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import BinaryIO, Final, Literal, cast
 
 import msgspec
@@ -53,6 +54,24 @@ class Sample(Struct, frozen=True):
         return {}
 
 
+class Part(Struct, frozen=True, kw_only=True):
+    """Whole lines of a document, or all of it: what another process can read. It can be pickled if ``open_`` can."""
+
+    name: str
+    open_: Callable[[], BinaryIO]
+    start: int
+    size: int
+    """In bytes."""
+    line: int | None
+    """Number of its first line, from 1; ``None`` for all of a document, of whatever shape."""
+
+    def document(self) -> "Document":
+        """The part as a document with the lines' own numbers."""
+        return Document(
+            self.name, self.size, self.open_, part=None if self.line is None else (self.start, self.line - 1)
+        )
+
+
 class Document:
     """Bytes under a name.
 
@@ -61,20 +80,31 @@ class Document:
         size: in bytes.
         open_: opens it from its beginning.
         heard: told the bytes of each record as it is read, for progress.
+        part: where it is but ``size`` bytes of lines: the offset of the first, and how many come before it.
     """
 
     def __init__(
-        self, name: str, size: int, open_: Callable[[], BinaryIO], heard: Callable[[int], None] = lambda _: None
+        self,
+        name: str,
+        size: int,
+        open_: Callable[[], BinaryIO],
+        heard: Callable[[int], None] = lambda _: None,
+        *,
+        part: tuple[int, int] | None = None,
     ) -> None:
         self.name = name
         self.size = size
         self._open = open_
         self._heard = heard
+        self._part = part
+        if part is not None:
+            self._utf16, self.head, self.shape = None, b"", "lines"
+            return
         with open_() as file:
             head = file.read(_HEAD)
         self._utf16 = next((name for mark, name in _UTF16.items() if head.startswith(mark)), None)
         self.head = self._text(head)
-        self.shape: Final = _shape(self.head)
+        self.shape: Shape = _shape(self.head)
 
     def sample(self) -> Sample:
         """Its beginning; the whole of it where it is one JSON value."""
@@ -95,6 +125,18 @@ class Document:
         for record in self._read(skips):
             self._heard(len(record.data))
             yield record
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """It in parts of about ``size`` bytes where it is lines, each line whole; else all of it."""
+        if self.shape != "lines" or self._utf16 is not None or self.size <= size:
+            yield Part(name=self.name, open_=self._open, start=0, size=self.size, line=None)
+            return
+        start, line = 0, 1
+        with self._open() as file:
+            while start < self.size:
+                end, lines = _lines_on(file, start, size)
+                yield Part(name=self.name, open_=self._open, start=start, size=end - start, line=line)
+                start, line = end, line + lines
 
     @staticmethod
     def decode(record: Record) -> object | None:
@@ -122,9 +164,10 @@ class Document:
             yield Record(text, self.name)
 
     def _lines(self, skips: Skips) -> Iterator[Record]:
+        start, number, end = (0, 0, inf) if self._part is None else (*self._part, self._part[0] + self.size)
         with self._open() as file:
-            number = 0
-            while line := file.readline(MAX_RECORD):
+            file.seek(start)
+            while file.tell() < end and (line := file.readline(MAX_RECORD)):
                 number += 1
                 where = f"{self.name}:{number}"
                 if len(line) == MAX_RECORD and not line.endswith(b"\n"):
@@ -141,6 +184,20 @@ class Document:
         if self._utf16 is not None:
             return data[2:].decode(self._utf16, "replace").encode()
         return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _lines_on(file: BinaryIO, start: int, size: int) -> tuple[int, int]:
+    """The end of the line that lies ``size`` bytes on, or of the file, and how many lines end up to there."""
+    file.seek(start)
+    at, lines = start, 0
+    while block := file.read(_HEAD):
+        if at + len(block) >= start + size:
+            found = block.find(b"\n", max(start + size - at - 1, 0))
+            if found >= 0:
+                return at + found + 1, lines + block.count(b"\n", 0, found + 1)
+        lines += block.count(b"\n")
+        at += len(block)
+    return at, lines
 
 
 def _utf8(line: bytes) -> bytes:

@@ -1,10 +1,10 @@
 """An import from end to end: names to documents, documents to formats, formats to tasks with a verdict each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 from msgspec import Struct
 
 from headway.core.span import Span
@@ -46,7 +46,8 @@ class Intake:
     def __init__(self, names: Sequence[str], heard: Callable[[int], None] = lambda _: None) -> None:
         self._names = names
         self._heard = heard
-        self._skips = Skips()
+        self.skips = Skips()
+        """What inside the documents could not be used, as it is added up."""
         self.refused: list[Refused] = []
         """Documents in no known format."""
         self.formats: dict[str, int] = {}
@@ -57,7 +58,7 @@ class Intake:
     @property
     def skipped(self) -> tuple[Skip, ...]:
         """What inside the documents could not be used."""
-        return self._skips.all()
+        return self.skips.all()
 
     def tasks(self) -> Iterator[Imported]:
         """Every task in the order of its source.
@@ -66,8 +67,21 @@ class Intake:
             NotFoundError: a name means nothing.
             BadInputError: a named file cannot be read.
         """
+        with self.claimed() as claimed:
+            for source, documents in claimed:
+                for piece in source.read(documents, self.skips):
+                    yield imported(piece, source)
+
+    @contextmanager
+    def claimed(self) -> Generator[list[tuple[Source, list[Document]]]]:
+        """What is to be read, by the source that reads it; unpacked things are gone when it ends.
+
+        Raises:
+            NotFoundError: a name means nothing.
+            BadInputError: a named file cannot be read.
+        """
         with TemporaryDirectory(prefix="headway-") as scratch:
-            opening = Opening(Path(scratch), self._skips, self._heard)
+            opening = Opening(Path(scratch), self.skips, self._heard)
             sources = installed()
             claimed: dict[str, list[Document]] = {}
             for document in opening.documents(self._names):
@@ -78,30 +92,14 @@ class Intake:
                     self.total_bytes += document.size
                     self.formats[source.title] = self.formats.get(source.title, 0) + 1
                     claimed.setdefault(source.name, []).append(document)
-            for source in sources:
-                if source.name in claimed:
-                    yield from self._of(source, claimed[source.name])
-
-    def _of(self, source: Source, documents: Sequence[Document]) -> Iterator[Imported]:
-        pieces = source.read(documents, self._skips)
-        for task, found in _gathered(pieces) if source.scattered else ((piece.task, [piece]) for piece in pieces):
-            first = found[0]
-            spans = tuple(span for piece in found for span in piece.spans)
-            remarks = [remark for piece in found for remark in piece.remarks]
-            yield Imported(
-                task=task,
-                title=next((piece.title for piece in found if piece.title), None),
-                spans=spans,
-                verdict=judge(spans, source.title, first.timing, remarks),
-            )
+            yield [(source, claimed[source.name]) for source in sources if source.name in claimed]
 
 
-def _gathered(pieces: Iterator[Piece]) -> Iterator[tuple[TaskId, list[Piece]]]:
-    """Pieces by task. They wait encoded, which takes a quarter of the memory."""
-    waiting: dict[TaskId, list[bytes]] = {}
-    encoder, decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Piece)
-    for piece in pieces:
-        waiting.setdefault(piece.task, []).append(encoder.encode(piece))
-    while waiting:
-        task = next(iter(waiting))
-        yield task, [decoder.decode(piece) for piece in waiting.pop(task)]
+def imported(piece: Piece, source: Source) -> Imported:
+    """A task with its verdict."""
+    return Imported(
+        task=piece.task,
+        title=piece.title,
+        spans=piece.spans,
+        verdict=judge(piece.spans, source.title, piece.timing, piece.remarks),
+    )

@@ -5,10 +5,11 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from glob import glob, has_magic
 from itertools import count
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import BinaryIO, Final, Protocol, cast
 
 from headway.core.errors import BadInputError, NotFoundError
 from headway.trace.sources.document import Document
@@ -86,7 +87,7 @@ class Opening:
                 with gzip.GzipFile(fileobj=file) as inner:
                     yield from self._stream(name, inner, _limit(size), depth + 1)
             elif size:
-                yield Document(name, size, lambda: path.open("rb"), self._heard)
+                yield Document(name, size, cast("Callable[[], BinaryIO]", partial(path.open, "rb")), self._heard)
             else:
                 self._skips.add("an empty file", name)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 from headway.core.errors import BadInputError
+from headway.core.task import TaskId
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
@@ -19,7 +20,7 @@ class Otlp:
 
     name = _NAME
     title = "OpenTelemetry (OTLP)"
-    scattered = False
+    scattered = True
 
     def claims(self, sample: Sample) -> bool:
         """By the nesting of its groups: resource, scope, span; in protobuf also by the sizes of ids."""
@@ -29,6 +30,18 @@ class Otlp:
 
     def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
         """One task for each trace."""
+        yield from self._traces(documents, skips).pieces()
+
+    def scan(self, documents: Sequence[Document], skips: Skips) -> Iterator[tuple[TaskId, list[bytes]]]:
+        """What the documents hold of each trace."""
+        yield from self._traces(documents, skips).fragments()
+
+    def join(self, task: TaskId, fragments: Sequence[bytes]) -> Piece:
+        """One trace."""
+        return Traces(_NAME).piece(task, fragments)
+
+    @staticmethod
+    def _traces(documents: Sequence[Document], skips: Skips) -> Traces:
         traces = Traces(_NAME)
         protobuf = ProtobufReader()
         for document in documents:
@@ -38,7 +51,7 @@ class Otlp:
                     continue
                 for number, message in enumerate(messages(record.data), 1):
                     take(protobuf.read, message, f"{record.where}, message {number}", traces, skips)
-        yield from traces.pieces()
+        return traces
 
 
 def holds_groups(found: dict[str, object], names: tuple[str, ...]) -> bool:

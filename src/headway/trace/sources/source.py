@@ -20,7 +20,7 @@ Timing = Literal[
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """Spans of one task. A source that meets a task's spans apart may yield several pieces of it."""
+    """All spans of one task."""
 
     task: TaskId
     spans: tuple[Span, ...]
@@ -39,7 +39,7 @@ class Source(Protocol):
     title: str
     """For people: ``Claude Code session``."""
     scattered: bool
-    """Whether one task's spans may lie in several pieces, as those of an OTLP trace do."""
+    """Whether it is a `Scattered` source: one task's spans may lie anywhere in the documents."""
 
     def claims(self, sample: Sample) -> bool:
         """Whether the document is in this format; must be sure, since nobody else is asked after a yes."""
@@ -50,4 +50,20 @@ class Source(Protocol):
 
         What cannot be used goes to ``skips``; bad records must never raise.
         """
+        ...
+
+
+class Scattered(Source, Protocol):
+    """A source whose documents, and the lines of one, can be read apart, each task being put together afterwards.
+
+    To `read` is to `scan` all of it at once and to `join` each task. That holds for any division of the documents into
+    parts that are scanned apart: a task's fragments are those of all parts, in the order of the parts.
+    """
+
+    def scan(self, documents: Sequence[Document], skips: Skips) -> Iterator[tuple[TaskId, list[bytes]]]:
+        """What the documents hold of each task, encoded; the tasks in the order in which they were first met."""
+        ...
+
+    def join(self, task: TaskId, fragments: Sequence[bytes]) -> Piece:
+        """The task that the fragments hold."""
         ...

@@ -1,6 +1,6 @@
 """Raw spans gathered into the traces that they belong to, however far apart they were recorded."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -45,16 +45,24 @@ class Traces:
 
     def pieces(self) -> Iterator[Piece]:
         """Every trace, in the order in which they were first met."""
+        for task, fragments in self.fragments():
+            yield self.piece(task, fragments)
+
+    def fragments(self) -> Iterator[tuple[TaskId, list[bytes]]]:
+        """The same, not yet put together."""
         while self._waiting:
             task = next(iter(self._waiting))
-            readings = [one for batch in self._waiting.pop(task) for one in self._decoder.decode(batch)]
-            trace = whole(readings)
-            spans, remarks = trace.spans, trace.remarks
-            timing: Timing = "spans"
-            if flushed(spans):
-                spans, remark = without_times(spans)
-                timing, remarks = "none", (remark, *remarks)
-            yield Piece(task=task, spans=spans, timing=timing, title=trace.title, remarks=remarks)
+            yield task, self._waiting.pop(task)
+
+    def piece(self, task: TaskId, fragments: Sequence[bytes]) -> Piece:
+        """One trace out of its fragments, wherever they come from."""
+        trace = whole([one for batch in fragments for one in self._decoder.decode(batch)])
+        spans, remarks = trace.spans, trace.remarks
+        timing: Timing = "spans"
+        if flushed(spans):
+            spans, remark = without_times(spans)
+            timing, remarks = "none", (remark, *remarks)
+        return Piece(task=task, spans=spans, timing=timing, title=trace.title, remarks=remarks)
 
     def _name(self, raw: RawSpan, where: str, number: int) -> TaskId:
         """Give the span its canonical ids; what has no trace is one by itself."""
