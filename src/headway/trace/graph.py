@@ -5,7 +5,8 @@ from math import inf, nextafter
 
 from msgspec import Struct
 
-from headway.trace.contract import EPSILON, Contraction
+from headway.trace.contract import Contraction
+from headway.trace.tree import EPSILON
 
 
 class Graph(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from headway.core.span import ModelCall
-from headway.trace.contract import EPSILON
 from headway.trace.study import Study
+from headway.trace.tree import EPSILON
 
 CONTINUES = frozenset({"explicit", "extends", "tool_result"})
 """Evidence of calls whose messages go on from an earlier call's."""

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from headway.core.span import HumanWait, Step
 from headway.core.task import SpanId
-from headway.trace.contract import EPSILON
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Confidence, Finding
 from headway.trace.phases import HOP
+from headway.trace.tree import EPSILON
 
 LEAST: Final = 0.1
 """Of E2E: a hop of a tenth is more than any network or well-written loop needs."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from headway.core.prompt import Part
-from headway.trace.contract import EPSILON
 from headway.trace.findings.case import Case
+from headway.trace.tree import EPSILON
 
 LOOKED_BACK = 8
 """Earlier calls that a prompt is compared with; conversations that take turns are seldom more than that."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
-from headway.trace.contract import EPSILON
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
+from headway.trace.tree import EPSILON
 
 SAME: Final = 0.02
 """Of the input tokens: two calls whose prompts are not in the record and differ by less are taken for the same."""

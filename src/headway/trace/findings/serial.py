@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Final
 
 from headway.trace.change import Change, below
-from headway.trace.contract import EPSILON
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds, share
 from headway.trace.findings.finding import Finding
+from headway.trace.tree import EPSILON
 
 LEAST: Final = 0.01
 """Of E2E: what running them side by side has to save."""

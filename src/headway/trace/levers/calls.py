@@ -6,12 +6,12 @@ from typing import Final
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
-from headway.trace.contract import EPSILON
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
 from headway.trace.levers.turns import drop_turn, droppable
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
+from headway.trace.tree import EPSILON
 
 SIMPLE: Final = 6
 """Iterations; a longer loop works on what it finds, be it in tool calls or in plain text, and is no simple question."""
