@@ -53,8 +53,8 @@ def turn(task: TaskId, number: int, start: float, *, last: bool) -> list[Span]:
 def store(tmp_path: Path) -> Path:
     path = tmp_path / "s.db"
     with Store(path) as opened:
-        opened.write(turn(OLD, 1, 1000.0, last=True))
-        opened.write([*turn(NEW, 1, 2000.0, last=False), *turn(NEW, 2, 2003.0, last=True)])
+        opened.write(turn(OLD, 1, 1_790_001_000.0, last=True))
+        opened.write([*turn(NEW, 1, 1_790_002_000.0, last=False), *turn(NEW, 2, 1_790_002_003.0, last=True)])
     return path
 
 

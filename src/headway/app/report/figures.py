@@ -13,6 +13,8 @@ from headway.trace.waterfall import Bar
 UNKNOWN = "unknown"
 _SHORT = 8
 _TRACE_ID = 32
+_EARLIEST = 10**9
+"""Epoch seconds of September 2001: no agent is older, and no record is so long."""
 
 
 def apportion(values: Sequence[float], total: int) -> list[int]:
@@ -94,7 +96,9 @@ def plural(number: int, noun: str) -> str:
 
 
 def moment(epoch: float) -> str:
-    """Epoch seconds as local date and time."""
+    """Epoch seconds as local date and time; seconds since an unknown start where they are too few to be a date."""
+    if epoch < _EARLIEST:
+        return f"{epoch:,.0f} s after its record's start"
     return datetime.fromtimestamp(epoch, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
