@@ -38,11 +38,12 @@ def account_of(
         prices: what tokens cost, where no cost was recorded.
     """
     case = study(spans)
+    anatomy = dissect(case, prices=prices)
     return TaskAccount(
         title=title,
-        anatomy=dissect(case, prices=prices),
+        anatomy=anatomy,
         levers=rank(case, prices=prices) if verdict.timed else (),
-        findings=findings(case, verdict, prices=prices),
+        findings=findings(case, verdict, anatomy=anatomy, prices=prices),
         verdict=verdict,
     )
 

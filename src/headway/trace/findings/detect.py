@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from headway.trace.anatomy import dissect
+from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.findings.cache import cache_misses
 from headway.trace.findings.case import Case, case_of
 from headway.trace.findings.dominance import iterations_dominate, one_turn_dominates, tools_dominate
@@ -60,7 +60,9 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
 SET_DETECTORS: Final[tuple[Callable[[Sequence[Account]], Iterable[Finding]], ...]] = (iteration_tail,)
 
 
-def findings(task: Task, verdict: Verdict, *, prices: PriceOf = price_for) -> tuple[Finding, ...]:
+def findings(
+    task: Task, verdict: Verdict, *, anatomy: Anatomy | None = None, prices: PriceOf = price_for
+) -> tuple[Finding, ...]:
     """What is wrong with one task, the dearest first; what it costs is unknown comes last.
 
     Two findings may be about the same seconds. Nothing rests on what the verdict calls unknown.
@@ -68,10 +70,11 @@ def findings(task: Task, verdict: Verdict, *, prices: PriceOf = price_for) -> tu
     Args:
         task: all spans of the task, in any order and any state; or its study.
         verdict: what they can be trusted for.
+        anatomy: the task's, where it is there already.
         prices: what tokens cost, where no cost was recorded.
     """
     studied = study(task)
-    case = case_of(studied, dissect(studied, prices=prices), verdict, prices)
+    case = case_of(studied, anatomy or dissect(studied, prices=prices), verdict, prices)
     found = [_kept_to(case, finding) for detect in DETECTORS for finding in detect(case)]
     return tuple(sorted((one for one in found if _worth_reading(case, one)), key=lambda one: _rank(case, one)))
 
