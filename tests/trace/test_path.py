@@ -92,6 +92,13 @@ def test_spans_that_a_flush_ended_are_not_split() -> None:
     assert ("a", "decode", 1, 4) in walk(calmer)
 
 
+def test_spans_that_never_ended_are_no_flush() -> None:
+    # Cut off when the recording stopped, at 9: they end there only because nothing later is known of them.
+    spans = [step("root", 0, 9), call("a", 0, 4, "root", marks=(0, 1, 4)), tool("t", 4, 5, "root")]
+    spans += [call(name, 8.999, None, "root") for name in "bcde"]
+    assert ("a", "decode", 1, 4) in walk(spans)
+
+
 @pytest.mark.parametrize("nested", [True, False])
 def test_twenty_thousand_spans_deep_or_long(nested: bool) -> None:
     count = 20_000

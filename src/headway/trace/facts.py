@@ -61,7 +61,7 @@ class TaskFacts(Struct, frozen=True, kw_only=True):
     started_at: float
     """Epoch seconds; 0 where the source keeps no times."""
     e2e: float | None
-    """Unknown where the source keeps no times."""
+    """Unknown where nothing in the record tells how long anything took."""
     n: int
     """Model calls on the loop; without times, all that are in no tool."""
     calls: int

@@ -45,18 +45,21 @@ def critical_path(tree: Tree) -> tuple[Segment, ...]:
     has no segments.
     """
     held = contract(tree)
-    walked = stretches(tree, graph_of(held), held, own_segments(tree, held, whole=flushed(held)))
+    walked = stretches(tree, graph_of(held), held, own_segments(tree, held, whole=flushed(tree, held)))
     return tuple([segment for stretch in walked for segment in stretch.segments])
 
 
-def flushed(held: Contraction) -> bool:
-    """Whether half of the work, of FLUSHED spans or more, ends together with the root: by a flush, not by itself."""
+def flushed(tree: Tree, held: Contraction) -> bool:
+    """Whether half of the work, of FLUSHED spans or more, ends together with the root: by a flush, not by itself.
+
+    What never ended says nothing: its end was made.
+    """
     end, hi = held.hi[0], held.hi
-    together = [i for i in held.nodes[1:] if hi[i] >= end - FLUSH]
+    together = [i for i in held.nodes[1:] if hi[i] >= end - FLUSH and tree.spans[i].end is not None]
     if end < 20 * FLUSH or 2 * len(together) < FLUSHED:
         return False
     holds = {held.holder[i] for i in held.nodes}
-    work = [i for i in held.nodes[1:] if i not in holds]
+    work = [i for i in held.nodes[1:] if i not in holds and tree.spans[i].end is not None]
     return len(work) >= FLUSHED and 2 * sum(i not in holds for i in together) >= len(work)
 
 

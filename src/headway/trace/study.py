@@ -48,7 +48,7 @@ def study(task: Task) -> Study:
     tree = grow(task)
     held = contract(tree)
     graph = graph_of(held)
-    whole = flushed(held)
+    whole = flushed(tree, held)
     own = own_segments(tree, held, whole=whole)
     walked = stretches(tree, graph, held, own)
     lead_in, turns = turns_of(walked, frozenset(held.calls))

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeVar
 
 from msgspec import Struct
 
-from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.span import HumanWait, ModelCall, Span, ToolUse
 from headway.trace.sources.source import Timing
 
 Quality = Literal["measured", "derived", "unknown"]
@@ -16,7 +16,7 @@ _TIMES: Final[dict[Timing, tuple[Quality, str]]] = {
     "spans": ("measured", "start and end of each span, by whoever did the work"),
     "messages": ("derived", "from the times of messages: a span runs from one to the next"),
     "durations": ("derived", "from durations alone, laid one after the other: waits between are not in them"),
-    "none": ("unknown", "the source keeps no times, so nothing is said about seconds"),
+    "none": ("unknown", "nothing in the record tells how long anything took, so nothing is said about seconds"),
 }
 
 
@@ -65,11 +65,13 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
     Args:
         spans: all spans of the task.
         source: title of the format they came from.
-        timing: where the source's times come from.
+        timing: where the source's times come from; none where no work has an end.
         remarks: what the importer has to say.
     """
     calls = [span.work for span in spans if isinstance(span.work, ModelCall)]
     tools = [span.work for span in spans if isinstance(span.work, ToolUse)]
+    if _endless(spans):
+        timing = "none"
     quality, how = _TIMES[timing]
     watched = timing in {"spans", "durations"}
     return Verdict(
@@ -93,6 +95,13 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
         ),
         remarks=tuple(dict.fromkeys(remarks)),
     )
+
+
+def _endless(spans: Sequence[Span]) -> bool:
+    """Whether nothing is known to have taken any time, since what was at work has no end in the record."""
+    at_work = [span for span in spans if not isinstance(span.work, HumanWait)]
+    unfinished = any(span.end is None for span in at_work)
+    return unfinished and not any(span.end is not None and span.end > span.start for span in at_work)
 
 
 def _aspect(subject: Subject, works: Sequence[_Work], known: Callable[[_Work], bool], yes: str, no: str) -> Aspect:
