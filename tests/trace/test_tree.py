@@ -190,3 +190,28 @@ def test_calls_that_followed_the_only_span_without_a_parent_do_not_lie_in_it() -
 def test_a_call_that_holds_all_others_is_the_root() -> None:
     tree = grow([call("outer", 0, 3), call("inner", 0.5, 2.9995, "outer"), human("user", 3, 4)])
     assert not tree.made_root
+
+
+def test_a_tool_seen_by_the_agent_and_inferred_by_the_gateway_is_one() -> None:
+    spans = [
+        step("task", 0, 6),
+        call("c1", 0, 2, "task", asks=("id1",)),
+        tool("own", 2.5, 4, "task", call_id="id1"),
+        tool("guess", 2, 5, "task", by="c1", call_id="id1", inferred=True),
+        call("sub", 3, 3.5, "guess"),
+        call("c2", 5, 6, "task"),
+    ]
+    tree = grow(spans)
+    assert [span.id for span in tree.spans] == ["task", "c1", "own", "sub", "c2"]
+    assert tree.spans[tree.parent[3]].id == "own"
+    assert any("recorded twice" in note for note in tree.notes)
+
+
+def test_tools_that_share_a_reused_id_are_all_kept() -> None:
+    spans = [
+        step("task", 0, 6),
+        tool("a", 0, 1, "task", call_id="call_0"),
+        tool("b", 2, 3, "task", call_id="call_0"),
+        tool("guess", 4, 5, "task", call_id="call_0", inferred=True),
+    ]
+    assert len(grow(spans).spans) == 4

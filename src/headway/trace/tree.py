@@ -8,7 +8,7 @@ from operator import attrgetter, eq, ge, ne
 
 from msgspec import Struct, structs
 
-from headway.core.span import HumanWait, ModelCall, Span, Step, Work
+from headway.core.span import HumanWait, ModelCall, Span, Step, ToolUse, Work
 from headway.core.task import SpanId, TaskId
 from headway.trace.idle import Interval, idle
 from headway.trace.skew import shifted, skewed
@@ -78,7 +78,7 @@ def grow(spans: Sequence[Span]) -> Tree:
     give a lone root of no length.
     """
     notes: list[str] = []
-    unique = _unique(spans, notes)
+    unique = _seen_once(_unique(spans, notes), notes)
     parent = _parents(unique, notes)
     moved = skewed(unique, parent, notes)
     if moved:
@@ -139,6 +139,30 @@ def _unique(spans: Sequence[Span], notes: list[str]) -> list[Span]:
             if _fullness(span) > _fullness(kept[span.id]):
                 kept[span.id] = span
     return sorted(kept.values(), key=attrgetter("start"))
+
+
+def _seen_once(spans: list[Span], notes: list[str]) -> list[Span]:
+    """A tool timed where it ran, and inferred by the gateway from the calls around it, is one tool: the timed one."""
+    tools = [(span, span.work) for span in spans if isinstance(span.work, ToolUse) and span.work.call_id is not None]
+    timed: dict[str | None, list[SpanId]] = {}
+    for span, work in tools:
+        if not work.inferred:
+            timed.setdefault(work.call_id, []).append(span.id)
+    twice = {
+        span.id: timed[work.call_id][0]
+        for span, work in tools
+        if work.inferred and len(timed.get(work.call_id, ())) == 1
+    }
+    if not twice:
+        return spans
+    notes.append(
+        f"{_count(len(twice), 'tool')} recorded twice, by the agent and by the gateway: the agent's times count."
+    )
+    kept = [span for span in spans if span.id not in twice]
+    return [
+        structs.replace(span, parent=twice[span.parent]) if span.parent is not None and span.parent in twice else span
+        for span in kept
+    ]
 
 
 def _parents(spans: list[Span], notes: list[str]) -> list[int]:
