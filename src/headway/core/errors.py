@@ -55,6 +55,10 @@ class StoreError(HeadwayError):
     """The store of spans cannot be read or written now: a full disk, another's lock, a missing right."""
 
 
+class WorkerError(HeadwayError):
+    """A process that helped with work ended before the work was done."""
+
+
 class MissingExtraError(HeadwayError):
     """A feature needs an optional package that is not installed."""
 

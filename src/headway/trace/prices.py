@@ -6,6 +6,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from headway.core.money import MicroUsd, Price, cost
 from headway.core.span import ModelCall
 
@@ -93,7 +95,16 @@ def price_for(call: ModelCall, at: float) -> Price | None:
 
 def with_own(prices: Mapping[str, Price]) -> PriceOf:
     """One's own prices by the model's name, before the list's."""
-    return lambda call, at: prices.get(call.model) or price_for(call, at)
+    return _Own(dict(prices)) if prices else price_for
+
+
+class _Own(Struct, frozen=True):
+    """A value, no closure, so that it can be handed to another process."""
+
+    prices: dict[str, Price]
+
+    def __call__(self, call: ModelCall, at: float) -> Price | None:
+        return self.prices.get(call.model) or price_for(call, at)
 
 
 def charge(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd | None:

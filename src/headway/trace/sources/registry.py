@@ -1,7 +1,8 @@
 """Formats by content: which installed source reads a document, or why none does."""
 
 from collections.abc import Sequence
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
 from typing import Final, cast
 
 from headway.core.errors import BadInputError
@@ -17,19 +18,29 @@ def installed() -> tuple[Source, ...]:
     Raises:
         BadInputError: an installed plug-in cannot be loaded.
     """
-    return tuple(_load(name) for name in sorted({entry.name for entry in entry_points(group=GROUP)}))
+    return tuple(made(name) for name in sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
-def _load(name: str) -> Source:
-    (entry, *_) = entry_points(group=GROUP, name=name)
+def made(name: str) -> Source:
+    """A new importer of one installed format.
+
+    Raises:
+        BadInputError: it cannot be loaded.
+    """
+    (entry, *_) = _entries(name)
     try:
-        source = entry.load()()
+        return cast("Source", entry.load()())
     except Exception as error:  # the code of a plug-in may fail in any way, and its name is what the reader needs
         raise BadInputError(
             f"The importer {name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}.",
             fix="Repair or uninstall the package that registers it.",
         ) from error
-    return cast("Source", source)
+
+
+@cache
+def _entries(name: str) -> EntryPoints:
+    """Found once: each time, the metadata of all that is installed would be read."""
+    return entry_points(group=GROUP, name=name)
 
 
 def recognise(sources: Sequence[Source], sample: Sample) -> Source | None:

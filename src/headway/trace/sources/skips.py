@@ -23,6 +23,12 @@ class Skips:
         count, first = self._found.get(reason, (0, where))
         self._found[reason] = (count + 1, first)
 
+    def join(self, others: "Skips") -> None:
+        """What was left out of what comes after."""
+        for reason, (more, where) in others._found.items():  # noqa: SLF001 - of its own kind
+            count, first = self._found.get(reason, (0, where))
+            self._found[reason] = (count + more, first)
+
     def __bool__(self) -> bool:
         return bool(self._found)
 
