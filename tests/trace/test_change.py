@@ -43,3 +43,15 @@ def test_what_a_span_holds_at_any_depth() -> None:
     case = study([tool("t", 0, 9), tool("u", 1, 8, "t"), tool("v", 2, 3, "u"), tool("w", 4, 5, "u")])
     assert below(inner(case), 1) == [1, 2, 3]
     assert below(inner(case), 3) == [3]
+
+
+def test_shortening_leaves_an_overlap_as_it_is() -> None:
+    change = Change(TASK)
+    change.shorten([1], [2], 0.5)  # the hop before a, 1 s, and the tool, 4 s
+    assert change.saving() == 2.5
+    close = study([call("a", 0, 4), tool("t", 3.9995, 6)])
+    before = close.graph.gap[2]
+    overlapping = Change(close)
+    overlapping.shorten([2], [], 0.5)
+    assert before < 0
+    assert overlapping.gap[2] == before

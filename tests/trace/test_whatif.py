@@ -65,7 +65,7 @@ def test_the_path_is_recomputed_with_all_changes(text: str, after: float) -> Non
 
 
 def test_tokens_and_money_are_of_the_calls_that_change() -> None:
-    assert (asked("iterations -1").tokens, asked("iterations -1").cost) == (1100, 2000)  # of equal turns the first goes
+    assert (asked("iterations -1").tokens, asked("iterations -1").cost) == (1200, 2100)  # of c0 and c1
     cached = asked("cache 100%")
     assert (cached.tokens, cached.cost) == (2400, 2160)  # nine tenths of a micro-USD each
     half = asked("output 0.5x")

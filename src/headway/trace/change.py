@@ -44,6 +44,14 @@ class Change:
             target = self.gap if share.is_gap else self.tail
             target[share.node] = max(0.0, target[share.node] - share.seconds * (1.0 - factor(share.owner)))
 
+    def shorten(self, gaps: Iterable[int], tails: Iterable[int], left: float) -> None:
+        """Leave this share of some gaps and tails; what overlapped the span it waited for keeps overlapping it."""
+        for node in gaps:
+            if self.gap[node] > 0:
+                self.gap[node] *= left
+        for node in tails:
+            self.tail[node] *= left
+
     def drop(self, node: int) -> None:
         """Make a span's own tail and the wait before it last no time."""
         self.tail[node] = 0.0

@@ -1,7 +1,7 @@
 """What-ifs that a person asks for: several changes on one task at once, and what the task would then take."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -12,9 +12,9 @@ from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
-from headway.trace.levers.lever import micro, spared, total
+from headway.trace.levers.lever import micro, part, spared, total
 from headway.trace.levers.tools import at_once
-from headway.trace.levers.turns import drop_turn, droppable
+from headway.trace.levers.turns import droppable, thin_out
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import Reread, rereads
@@ -22,7 +22,7 @@ from headway.trace.study import Task
 
 
 class Iterations(Struct, frozen=True):
-    """That many iterations fewer, those of median length; never the answer."""
+    """That many iterations fewer, of average length; never the answer."""
 
     fewer: int
 
@@ -150,36 +150,36 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     """
     case = case_of(task, prices)
     change, notes = Change(case.study), list[str]()
-    gone = _drop(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
-    found = _rereads(case, changes, gone, notes)
+    found = _rereads(case, changes, notes)
     _scale(case, change, changes, found)
     if any(isinstance(one, Parallel) for one in changes) and at_once(case, change):
         notes.append("Tools that share one gap are taken to have run one after another, equally long.")
     output = _product(one.factor for one in changes if isinstance(one, Output))
-    read = spared(case, gone)
-    tokens, cost = _tokens(case, gone, found, output)
-    money = total([read.cost, cost])
+    left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
+    tokens, cost = _tokens(case, left, found, output)
+    spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
+    money = total([cost, spare.cost])
     for name in _absent(case, changes):
         notes.append(f"{name} does not occur in this task, or was not measured apart.")
     return Outcome(
         before=case.study.e2e,
         after=change.replayed(),
-        tokens=total([read.tokens, tokens]),
+        tokens=total([tokens, spare.tokens]),
         cost=None if money is None else MicroUsd(money),
         notes=tuple(notes),
     )
 
 
-def _drop(case: Case, change: Change, fewer: int, notes: list[str]) -> list[int]:
-    turns = sorted(droppable(case), key=lambda turn: turn.seconds)
+def _thinned(case: Case, change: Change, fewer: int, notes: list[str]) -> dict[int, float]:
+    """What share is left of each call that iterations taken out shorten; those that stay whole are not in it."""
+    turns = droppable(case)
     number = min(fewer, len(turns))
     if number < fewer:
         notes.append(f"Only {number} of {fewer} iterations could go: the answer stays, and so do a sub-agent's calls.")
-    first = (len(turns) - number) // 2
-    dropped = turns[first : first + number]
-    for turn in dropped:
-        drop_turn(case, change, turn)
-    return [turn.call for turn in dropped]
+    if not number:
+        return {}
+    left = thin_out(case, change, number)
+    return {turn.call: left for turn in turns}
 
 
 class _Cached(Struct, frozen=True):
@@ -194,7 +194,7 @@ class _Cached(Struct, frozen=True):
         return 1 - self.given / self.reread.computed
 
 
-def _rereads(case: Case, changes: Sequence[WhatIf], gone: Sequence[int], notes: list[str]) -> dict[int, _Cached]:
+def _rereads(case: Case, changes: Sequence[WhatIf], notes: list[str]) -> dict[int, _Cached]:
     shares = [one.share for one in changes if isinstance(one, Cache)]
     if not shares:
         return {}
@@ -203,7 +203,7 @@ def _rereads(case: Case, changes: Sequence[WhatIf], gone: Sequence[int], notes: 
         notes.append(f"Token counts are unknown for {untold} call{'s' * (untold > 1)}, whose prefill stays as it is.")
     if not found:
         notes.append("No call is known to have read anything again: a better cache would change nothing here.")
-    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items() if i not in set(gone)}
+    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}
 
 
 def _scale(case: Case, change: Change, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> None:
@@ -263,24 +263,24 @@ def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
     return absent + [" and ".join(named) for named in phases if not any(case.shares[phase] for phase in named)]
 
 
-def _tokens(case: Case, gone: Sequence[int], found: dict[int, _Cached], output: float) -> tuple[int | None, int | None]:
-    """Tokens and money that the calls which stay no longer take."""
+def _tokens(
+    case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float
+) -> tuple[int | None, int | None]:
+    """Tokens and money that the calls, or what is left of them, no longer take."""
     counts, costs = list[int | None](), list[int | None]()
-    dropped = set(gone)
     for i in case.study.held.calls:
-        if i in dropped:
-            continue
         span, call = case.call(i)
-        price = case.prices(call, span.start)
-        if output != 1.0:
+        price, stays = case.prices(call, span.start), left.get(i, 1.0)
+        if output != 1.0 and stays:
             written = call.usage.output_tokens
-            less = None if written is None else round(written * (1 - output))
+            less = None if written is None else round(written * (1 - output) * stays)
             counts.append(less)
             costs.append(None if price is None or less is None else less * price.output)
-        if i in found:
-            counts.append(round(found[i].given))
+        if i in found and stays:
+            given = found[i].given * stays
+            counts.append(round(given))
             cheaper = None if price is None or price.cache_read is None else price.input - price.cache_read
-            costs.append(None if cheaper is None else round(found[i].given * cheaper))
+            costs.append(None if cheaper is None else round(given * cheaper))
     return total(counts), micro(costs)
 
 

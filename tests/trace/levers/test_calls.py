@@ -6,10 +6,10 @@ from headway.core.span import ErrorType, Retrieval
 
 
 def test_half_of_a_long_loop() -> None:
-    # calls of 1, 2, 3, 4 and the answer of 5 s: one of median length is 2 s, the two of middle length 2 + 3
+    # calls of 1, 2, 3, 4 and the answer of 5 s: one of average length is 2.5 s
     starts = (0, 1, 3, 6, 10)
     spans = [call(str(i), start, start + i + 1) for i, start in enumerate(starts)]
-    assert seconds(spans) == {"answer in one call": 10, "2 iterations fewer": 5, "one iteration fewer": 2}
+    assert seconds(spans) == {"answer in one call": 10, "2 iterations fewer": 5, "one iteration fewer": 2.5}
 
 
 def test_an_iteration_goes_with_all_its_tools() -> None:
@@ -97,3 +97,9 @@ def test_a_loop_that_does_not_end_with_an_answer_cannot_be_one_call() -> None:
     assert "answer in one call" not in seconds(spans)
     failed = structs.replace(call("b", 2, 4), error=ErrorType("timeout"))
     assert "answer in one call" not in seconds([call("a", 0, 2), failed])
+
+
+def test_taking_iterations_out_takes_the_longest_along_in_part() -> None:
+    # Of 1, 1 and 10 s one iteration is 4 s: leaving out the median would say that every task keeps its longest.
+    spans = [call("a", 0, 1), call("b", 1, 2), call("c", 2, 12), call("d", 12, 13)]
+    assert seconds(spans)["one iteration fewer"] == 4

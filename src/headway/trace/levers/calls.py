@@ -7,8 +7,8 @@ from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
-from headway.trace.levers.turns import drop_turn, droppable
+from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
+from headway.trace.levers.turns import droppable, thin_out
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
 from headway.trace.tree import EPSILON
@@ -18,27 +18,24 @@ SIMPLE: Final = 6
 
 
 def fewer_iterations(case: Case) -> Iterable[Lever]:
-    """One iteration fewer, and half of them: those of median length.
+    """One iteration fewer, and half of them: of average length.
 
     Where the only one that could go is all that comes before the answer, `one_call` is that change, better told.
     """
-    turns = sorted(droppable(case), key=lambda turn: turn.seconds)
+    turns = droppable(case)
     if len(turns) == 1 and _answers_at_once(case):
         return
     for number in sorted({1, len(turns) // 2} - {0}) if turns else ():
-        first = (len(turns) - number) // 2
-        dropped = turns[first : first + number]
         change = Change(case.study)
-        for turn in dropped:
-            drop_turn(case, change, turn)
+        left = thin_out(case, change, number)
         yield predicted(
             case,
             change,
-            spared(case, [turn.call for turn in dropped]),
+            part(spared(case, [turn.call for turn in turns]), 1 - left),
             Advice(
                 key="one-iteration-fewer" if number == 1 else "half-the-iterations",
                 name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
-                assumes="Iterations of median length are not needed, nor what their tools found; the last one, the"
+                assumes="Iterations of average length are not needed, nor what their tools found; the last one, the"
                 " answer, stays, and its cache hits with it.",
                 tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
                 rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",

@@ -1,6 +1,5 @@
 """One task, ready for its what-ifs."""
 
-
 from msgspec import Struct
 
 from headway.core.span import ModelCall, Span, ToolUse

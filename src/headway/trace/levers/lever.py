@@ -1,6 +1,7 @@
 """A lever, and what it saves in tokens and money."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,6 +9,9 @@ from headway.core.money import MicroUsd
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.prices import charge
+
+_ROUNDING: Final = 1e-6
+"""Of a token: what a share of whole numbers may lack of one by floating point."""
 
 
 class Lever(Struct, frozen=True, kw_only=True):
@@ -79,6 +83,14 @@ def spared(case: Case, calls: Iterable[int]) -> Saved:
         cost.append(charge(call, span.start, case.prices))
     money = total(cost)
     return Saved(total(tokens), None if money is None else MicroUsd(money))
+
+
+def part(saved: Saved, share: float) -> Saved:
+    """That share of it, rounded down."""
+    return Saved(
+        None if saved.tokens is None else int(saved.tokens * share + _ROUNDING),
+        None if saved.cost is None else MicroUsd(int(saved.cost * share + _ROUNDING)),
+    )
 
 
 def total(counts: Sequence[int | None]) -> int | None:

@@ -11,18 +11,36 @@ def droppable(case: Case) -> list[Turn]:
     return [turn for turn in case.study.turns[:-1] if not case.study.in_tool[turn.call]]
 
 
-def drop_turn(case: Case, change: Change, turn: Turn) -> None:
-    """Take a turn out: its call, its hops and its tools, on the path and beside it; but no sub-agent's work."""
-    issued = case.issued.get(case.study.tree.spans[turn.call].id, [])
-    tools = {stretch.owner for stretch in turn.stretches if case.study.tree.kinds[stretch.owner] is ToolUse}
-    busy = {i for i in {*tools, *issued} if _holds_calls(case, i)}
-    for stretch in turn.stretches:
-        if stretch.owner not in busy:
-            change.drop_stretch(stretch)
-    for i in issued:
-        if i not in busy:
-            for node in below(case.children, i):
-                change.drop(node)
+def thin_out(case: Case, change: Change, fewer: int) -> float:
+    """Take that many iterations of average length out: calls, hops and tools, on the path and beside it.
+
+    Nobody knows which iterations a task could do without, and those of median length would leave it all its longest.
+    So each that could go is shortened by the same share, which on a chain takes away ``fewer`` times their mean. A
+    sub-agent's work stays.
+
+    Args:
+        case: the task.
+        change: made last of all changes, since it shortens whatever they left.
+        fewer: at most as many as `droppable` has.
+
+    Returns:
+        What share of each of them is left.
+    """
+    turns = droppable(case)
+    left = 1 - fewer / len(turns) if turns else 1.0
+    gaps, tails = set[int](), set[int]()
+    for turn in turns:
+        issued = case.issued.get(case.study.tree.spans[turn.call].id, [])
+        tools = {stretch.owner for stretch in turn.stretches if case.study.tree.kinds[stretch.owner] is ToolUse}
+        busy = {i for i in {*tools, *issued} if _holds_calls(case, i)}
+        for stretch in turn.stretches:
+            if stretch.owner not in busy:
+                (gaps if stretch.is_gap else tails).add(stretch.node)
+        inner = [node for i in issued if i not in busy for node in below(case.children, i)]
+        gaps.update(inner)
+        tails.update(inner)
+    change.shorten(gaps, tails, left)
+    return left
 
 
 def _holds_calls(case: Case, top: int) -> bool:
