@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from otlp_documents import message, span
 
 from headway.trace import filing as module
-from headway.trace.filed import Filed
+from headway.trace.filed import Filed, unpack
 from headway.trace.filing import Filing, Progress
 from headway.trace.sources.skips import Skip
 
@@ -67,8 +67,8 @@ def test_rows_are_the_same_whatever_the_number_of_processes(tmp_path: Path, file
     assert filed(path, 2) == alone
     rows, skipped, _ = alone
     named = [number for lines in files for traces in lines for number in traces]
-    assert [int(row.task, 16) - 1 for row in rows] == list(dict.fromkeys(named))
-    assert sum(len(row.spans()) for row in rows) == len(named)
+    assert [int(row.facts.task, 16) - 1 for row in rows] == list(dict.fromkeys(named))
+    assert sum(len(unpack(row.packed)) for row in rows) == len(named)
     assert sum(skip.count for skip in skipped) == len(files)
 
 

@@ -8,7 +8,9 @@ from headway.core.span import ModelCall, Span
 from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace import set_study as module
+from headway.trace.filed import put_away
 from headway.trace.set_study import SetStudy
+from headway.trace.sources.intake import Imported
 from headway.trace.sources.source import Timing
 from headway.trace.sources.verdict import judge
 
@@ -79,9 +81,34 @@ def test_without_times_there_are_no_levers() -> None:
 def test_many_tasks_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAMPLE", 20)
     report = studied([task(2) for _ in range(150)]).report()
-    assert 5 <= report.sampled <= 20
+    assert report.sampled == 20
     assert report.anatomy.tasks == 150
 
 
 def test_nothing_at_all_is_no_error() -> None:
     assert SetStudy().report().anatomy.tasks == 0
+
+
+def test_the_sample_is_bounded_in_spans_too_but_never_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_BYTES", 1)
+    report = studied([task(2) for _ in range(8)]).report()
+    assert (report.sampled, report.anatomy.tasks) == (1, 8)
+
+
+def test_a_task_that_was_put_away_counts_as_one_that_comes_whole() -> None:
+    tasks = [task(2), task(4, tools=9.0)]
+    verdicts = [judge(spans, "made", "spans") for spans in tasks]
+    whole, away = SetStudy(prices=free), SetStudy(prices=free)
+    for spans, verdict in zip(tasks, verdicts, strict=True):
+        whole.add(spans, verdict, "why?")
+        one = Imported(task=spans[0].task, title="why?", spans=tuple(spans), verdict=verdict)
+        away.take(put_away(one, free))
+    assert away.report() == whole.report()
+
+
+def test_a_report_is_of_all_tasks_up_to_it() -> None:
+    study = studied([task(2)])
+    assert study.report() is study.report()
+    spans = task(3)
+    study.add(spans, judge(spans, "made", "spans"))
+    assert study.report().anatomy.tasks == 2

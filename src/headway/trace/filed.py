@@ -1,13 +1,13 @@
 """A task put away: its row, how far to trust it, and its spans packed up."""
 
 import zlib
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from headway.core.errors import BadInputError
 from headway.core.span import Span
-from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sources.intake import Imported
@@ -19,6 +19,25 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _SPANS: Final = msgspec.msgpack.Decoder(tuple[Span, ...])
 
 
+class Row(Protocol):
+    """One task of a set, wherever its spans are kept."""
+
+    @property
+    def facts(self) -> TaskFacts:
+        """What a set is told by."""
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """How far to trust it."""
+        ...
+
+    @property
+    def packed(self) -> bytes:
+        """Its spans, for `unpack`."""
+        ...
+
+
 class Filed(Struct, frozen=True, kw_only=True):
     """One task of a set, its spans no longer at hand but not lost."""
 
@@ -26,20 +45,21 @@ class Filed(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     packed: bytes
 
-    @property
-    def task(self) -> TaskId:
-        """Its id."""
-        return self.facts.task
-
-    def spans(self) -> tuple[Span, ...]:
-        """Its spans, as they were."""
-        return unpack(self.packed)
-
 
 def put_away(one: Imported, prices: PriceOf = price_for) -> Filed:
     """Work out the row of a task and pack it up."""
     facts = facts_of(one.spans, one.verdict, title=one.title, prices=prices)
     return Filed(facts=facts, verdict=one.verdict, packed=pack(one.spans))
+
+
+def repriced(packed: bytes, verdict: Verdict, title: str | None, prices: PriceOf) -> Filed:
+    """Work out the row of a task anew that was packed up before."""
+    return Filed(facts=facts_of(unpack(packed), verdict, title=title, prices=prices), verdict=verdict, packed=packed)
+
+
+def taken_out(row: Row) -> Imported:
+    """The task as it was before it was put away."""
+    return Imported(task=row.facts.task, title=row.facts.title, spans=unpack(row.packed), verdict=row.verdict)
 
 
 def pack(spans: tuple[Span, ...]) -> bytes:
@@ -51,7 +71,11 @@ def unpack(packed: bytes) -> tuple[Span, ...]:
     """The spans that were packed.
 
     Raises:
-        zlib.error: damaged.
-        msgspec.MsgspecError: no spans.
+        BadInputError: damaged.
     """
-    return _SPANS.decode(zlib.decompress(packed))
+    try:
+        return _SPANS.decode(zlib.decompress(packed))
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise BadInputError(
+            f"The packed spans of a task are damaged: {error}.", fix="Import its files anew."
+        ) from error

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct, structs
@@ -10,6 +11,7 @@ from headway.core.money import MicroUsd
 from headway.core.span import Span
 from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts, facts_of
+from headway.trace.filed import Filed, Row, pack, unpack
 from headway.trace.findings import Finding, findings, set_findings
 from headway.trace.levers import Lever, rank
 from headway.trace.prices import PriceOf, price_for
@@ -17,11 +19,13 @@ from headway.trace.sets import SetAnatomy, anatomy_of
 from headway.trace.sources.digests import digest
 from headway.trace.sources.verdict import Aspect, Subject, Verdict
 from headway.trace.stats import Quantile, quantiles
-from headway.trace.study import Study, study
+from headway.trace.study import study
 from headway.trace.whatif import Outcome, WhatIf, what_if
 
 SAMPLE: Final = 1000
-"""Tasks of which levers and findings are worked out; more tasks than these are sampled evenly, by their ids."""
+"""Tasks of which levers and findings are worked out; of more, those whose ids have the least digests: any alike."""
+SAMPLE_BYTES: Final = 16 * 1024**2
+"""Of the packed spans of those tasks together: some 200,000 spans, which take some ten seconds to work out."""
 SLOWEST: Final = 5
 _AT: Final = (0.5, 0.95)
 
@@ -97,6 +101,12 @@ class SetReport(Struct, frozen=True, kw_only=True):
     """Sentences of the importers, and of how many tasks each is true."""
 
 
+class _Kept(Struct, frozen=True):
+    facts: TaskFacts
+    verdict: Verdict
+    packed: bytes
+
+
 class _Examined(Struct, frozen=True):
     facts: TaskFacts
     levers: tuple[Lever, ...]
@@ -116,8 +126,10 @@ class SetStudy:
         self._prices = prices
         self._changes = changes
         self._rows: list[TaskFacts] = []
-        self._sample: dict[TaskId, _Examined] = {}
-        self._stride = 1
+        self._sample: list[tuple[int, int, _Kept]] = []
+        self._full = False
+        self._bytes = 0
+        self._report: SetReport | None = None
         self._aspects: dict[Subject, list[Aspect]] = {}
         self._remarks: dict[str, int] = {}
 
@@ -128,32 +140,44 @@ class SetStudy:
 
     def add(self, spans: Sequence[Span], verdict: Verdict, title: str | None = None) -> None:
         """One more task; its spans are not kept."""
-        case = study(spans)
-        facts = facts_of(case, verdict, title=title, prices=self._prices)
+        facts = facts_of(spans, verdict, title=title, prices=self._prices)
+        self.take(Filed(facts=facts, verdict=verdict, packed=pack(tuple(spans))))
+
+    def take(self, row: Row) -> None:
+        """One more task that was worked out before, by the same prices."""
+        facts, verdict = row.facts, row.verdict
+        self._report = None
         self._rows.append(facts)
         for aspect in map(_counted, verdict.aspects):
             self._aspects[aspect.subject] = [_both(*self._aspects.get(aspect.subject, ()), aspect)]
         for remark in verdict.remarks:
             self._remarks[remark] = self._remarks.get(remark, 0) + 1
-        if self._chosen(facts.task):
-            self._sample[facts.task] = self._examined(facts, case, verdict)
-            while len(self._sample) > SAMPLE:
-                self._stride *= 2
-                self._sample = {task: one for task, one in self._sample.items() if self._chosen(task)}
+        rank_of = int(digest(facts.task), 16)
+        if not self._full or rank_of < -self._sample[0][0]:
+            kept = _Kept(facts, verdict, row.packed)
+            heappush(self._sample, (-rank_of, len(self._rows), kept))
+            self._bytes += len(kept.packed)
+            while len(self._sample) > SAMPLE or (self._bytes > SAMPLE_BYTES and len(self._sample) > 1):
+                self._full = True
+                _, _, dropped = heappop(self._sample)
+                self._bytes -= len(dropped.packed)
 
-    def _examined(self, facts: TaskFacts, case: Study, verdict: Verdict) -> _Examined:
-        found = findings(case, verdict, prices=self._prices)
-        if not verdict.timed:
-            return _Examined(facts, (), found, None)
+    def _examined(self, one: _Kept) -> _Examined:
+        case = study(unpack(one.packed))
+        found = findings(case, one.verdict, prices=self._prices)
+        if not one.verdict.timed:
+            return _Examined(one.facts, (), found, None)
         outcome = what_if(case, self._changes, prices=self._prices) if self._changes else None
-        return _Examined(facts, rank(case, prices=self._prices), found, outcome)
-
-    def _chosen(self, task: TaskId) -> bool:
-        return self._stride == 1 or int(digest(task), 16) % self._stride == 0
+        return _Examined(one.facts, rank(case, prices=self._prices), found, outcome)
 
     def report(self) -> SetReport:
-        """What is to be said of all tasks so far."""
-        sample = list(self._sample.values())
+        """What is to be said of all tasks so far; most of the work is done here, and once."""
+        if self._report is None:
+            self._report = self._told()
+        return self._report
+
+    def _told(self) -> SetReport:
+        sample = [self._examined(one) for _, _, one in sorted(self._sample, key=lambda one: one[1])]
         timed = [row for row in self._rows if row.e2e is not None]
         return SetReport(
             anatomy=anatomy_of(self._rows),
