@@ -1,14 +1,10 @@
-import os
 import re
-from html.parser import HTMLParser
-from pathlib import Path
 
-import pytest
 from accounts import accounted
 from msgspec.structs import replace
+from pages import EVIL, Page
 
-from headway.app.report.html import check_target, html_task, write_report
-from headway.core.errors import BadInputError
+from headway.app.report.html import html_task
 from headway.core.span import ErrorType, ModelCall, Receipt, Span
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.trace.anatomy import Anatomy, dissect
@@ -17,40 +13,6 @@ from headway.trace.path import Phase, Segment
 from headway.trace.waterfall import Bar
 
 Levers = tuple[Lever, ...]
-VOID = {"meta", "br", "rect", "path", "circle"}
-EVIL = "\"><script>alert('x')</script><img src=x onerror=alert(1)>{{ 7*7 }}"
-
-
-class Page(HTMLParser):
-    """Every element with its attributes, all text, and proof that the tags nest."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-        assert not self._open, f"left open: {self._open}"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if not self._open or self._open[-1] != "style":
-            self.text += data
-
-    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
-        return [a for t, a in self.elements if t == tag and all(a.get(k) == v for k, v in attributes.items())]
 
 
 def evil(anatomy: Anatomy) -> Anatomy:
@@ -214,37 +176,3 @@ def test_a_bar_of_many_pieces_is_drawn_on_a_grid(anatomy: Anatomy) -> None:
 
 def test_a_task_without_spans_is_a_page_too() -> None:
     assert "0.000 s end to end" in Page(html_task(accounted(dissect(())))).text
-
-
-def test_a_directory_gets_a_file_named_for_the_task(tmp_path: Path) -> None:
-    assert write_report(tmp_path, TaskId("../../etc/passwd"), "x") == tmp_path / "headway-------etc-passwd.html"
-    assert write_report(tmp_path / "a.html", TaskId("t"), "größe") == tmp_path / "a.html"
-    assert (tmp_path / "a.html").read_text(encoding="utf-8") == "größe"
-
-
-def test_a_report_that_cannot_be_written_says_where(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"missing/a\.html: No such file or directory\. Give another path"):
-        write_report(tmp_path / "missing" / "a.html", TaskId("t"), "x")
-
-
-def test_a_target_that_cannot_be_written_is_seen_beforehand(tmp_path: Path) -> None:
-    check_target(tmp_path)
-    check_target(tmp_path / "a.html")
-    assert not list(tmp_path.iterdir()), "seen without writing"
-    with pytest.raises(BadInputError, match=r"missing/a\.html: its directory does not exist\."):
-        check_target(tmp_path / "missing" / "a.html")
-    (tmp_path / "file").touch()
-    with pytest.raises(BadInputError, match="its directory does not exist"):
-        check_target(tmp_path / "file" / "a.html")
-    with pytest.raises(BadInputError, match="File name too long"):
-        check_target(tmp_path / ("a" * 300))
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_so_is_one_that_may_not_be_written(tmp_path: Path) -> None:
-    (tmp_path / "a.html").touch(mode=0o400)
-    tmp_path.chmod(0o500)
-    for target in (tmp_path, tmp_path / "a.html", tmp_path / "b.html"):
-        with pytest.raises(BadInputError, match="permission denied"):
-            check_target(target)
-    tmp_path.chmod(0o700)

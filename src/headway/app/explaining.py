@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from headway.app.naming import first_words, resolve
+from headway.app.slowest import Slowest
 from headway.core.errors import BadInputError, NotFoundError
 from headway.core.task import TaskId
 from headway.trace.account import TaskAccount, account_of
@@ -36,6 +37,8 @@ class Found(Struct, frozen=True, kw_only=True):
     """That task with the changes that were asked for."""
     study: SetStudy
     """All tasks, each as a row."""
+    slowest: tuple[Imported, ...]
+    """Of a set, the slowest tasks as they were recorded, the slowest first."""
     intake: Intake | None
     """The import; none where the tasks come from the live store."""
 
@@ -47,6 +50,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """The beginning of the id of the one that is wanted."""
     changes: tuple[WhatIf, ...] = ()
     prices: PriceOf = price_for
+    each: Callable[[Imported], None] = lambda _one: None
+    """Given every task that is explained, as it is read."""
 
 
 def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _intake, _read: None) -> Found:
@@ -103,15 +108,18 @@ def _imported(store: Store, task: TaskId) -> Imported:
 
 def _found(tasks: Iterator[Imported], question: Question, intake: Intake | None) -> Found | None:
     study = SetStudy(question.prices, question.changes)
-    wanted: list[Imported] = []
+    slowest, wanted = Slowest(), list[Imported]()
     for one in tasks:
         study.add(one.spans, one.verdict, one.title)
+        slowest.offer(one, study.rows[-1].e2e)
+        if question.task is None or one.task.startswith(question.task):
+            question.each(one)
         if len(study.rows) == 1 if question.task is None else one.task.startswith(question.task):
             wanted.append(one)
     if not study.rows:
         return None
     if question.task is None and len(study.rows) > 1:
-        return Found(task=None, record=None, outcome=None, study=study, intake=intake)
+        return Found(task=None, record=None, outcome=None, study=study, slowest=slowest.kept(), intake=intake)
     if len(wanted) != 1:
         raise NotFoundError(
             f"{f'{len(wanted):,}' if wanted else 'None'} of {len(study.rows):,} tasks begin with {question.task!r}.",
@@ -123,6 +131,7 @@ def _found(tasks: Iterator[Imported], question: Question, intake: Intake | None)
         record=one,
         outcome=what_if(one.spans, question.changes, prices=question.prices) if _replayed(one, question) else None,
         study=study,
+        slowest=(),
         intake=intake,
     )
 

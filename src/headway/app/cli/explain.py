@@ -9,10 +9,11 @@ from msgspec import structs
 from headway.core.errors import BadInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headway.app.explaining import Found, Question
     from headway.core.budget import Budget
+    from headway.trace.prices import PriceOf
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +46,11 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         Path | None,
         typer.Option(help="Write a report for a browser to this file; into a directory, as headway-TASK.html."),
     ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write a short account for a ticket to this file.")] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(help="Write a trace that ui.perfetto.dev reads to this file.")
+    ] = None,
+    otlp: Annotated[Path | None, typer.Option(help="Write OTLP as JSON, a line per task, to this file.")] = None,
     why: Annotated[bool, typer.Option("--why", help="Say how each number was measured.")] = False,
     store: Annotated[
         Path | None, typer.Option(help="The store of spans; default: where `headway serve` puts it.")
@@ -68,37 +74,53 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     headway explain 'traces/*.json' --what-if "tools parallel"
 
     headway explain traces/ --budget
+
+    headway explain traces/ --html report.html --perfetto trace.json
     """
     from headway.app.explaining import Question, are_files
+    from headway.app.report.exports.traces import trace_files
     from headway.app.settings import load
     from headway.trace.whatif import parse
 
-    if html is not None:
-        from headway.app.report.html import check_target
-
-        check_target(html)
+    _check_targets({"--html": html, "--markdown": markdown, "--perfetto": perfetto, "--otlp": otlp})
     settings = load(config)
     limits, kept = settings.budget() if budget else None, True
     changes = tuple(change for text in what_if or () for change in parse(text))
     question = Question(task=task, changes=changes, prices=settings.prices)
-    if names and are_files(names):
-        if last or whole or store is not None:
-            raise BadInputError(
-                "Files were given, and a recorded task too.", fix="Leave --last, --all and --store out."
-            )
-        found = _read(names, question)
-    else:
-        if names:
-            question = structs.replace(question, task=_only(names, task))
-        found = _recorded(store, question, last=last, whole=whole)
+    with trace_files(perfetto, otlp, settings.prices) as files:
+        question = structs.replace(question, each=files.take)
+        if names and are_files(names):
+            if last or whole or store is not None:
+                raise BadInputError(
+                    "Files were given, and a recorded task too.", fix="Leave --last, --all and --store out."
+                )
+            found = _read(names, question)
+        else:
+            if names:
+                question = structs.replace(question, task=_only(names, task))
+            found = _recorded(store, question, last=last, whole=whole)
     if limits is None:
         _show(found, as_json=as_json, why=why)
     else:
         kept = _hold(found, limits, str(settings.path), as_json=as_json)
-    if html is not None:
-        _write(found, html, quiet=as_json)
+    _write(found, html, markdown, settings.prices, quiet=as_json)
+    _tell({"Perfetto trace": perfetto, "OTLP": otlp}, files.said(), quiet=as_json)
     if not kept:
         raise typer.Exit(1)
+
+
+def _check_targets(targets: "Mapping[str, Path | None]") -> None:
+    from headway.app.report.exports.target import check_target
+
+    for option, path in targets.items():
+        if path is not None:
+            check_target(path, option, directory=option == "--html")
+
+
+def _tell(written: "Mapping[str, Path | None]", said: str, *, quiet: bool) -> None:
+    for name, path in written.items():
+        if path is not None:
+            typer.echo(f"{name}: {path.resolve()} ({said})", err=quiet)
 
 
 def _only(names: "Sequence[str]", task: str | None) -> str:
@@ -152,7 +174,7 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
     if found.task is None:
         from headway.app.report.set_terminal import render_set
 
-        console().print(render_set(found.study.report(), skipped, refused))
+        console().print(render_set(found.study.report(), skipped, refused, why=why))
     else:
         from headway.app.report.terminal import render_task
 
@@ -177,10 +199,10 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool
     return not any(line.state == "broken" for line in lines)
 
 
-def _write(found: "Found", target: Path, *, quiet: bool) -> None:
-    from headway.app.report.html import html_task, write_report
+def _write(found: "Found", html: Path | None, markdown: Path | None, prices: "PriceOf", *, quiet: bool) -> None:
+    from headway.app.report.writing import write_html, write_markdown
 
-    if found.task is None:
-        raise BadInputError("A report in HTML is of one task.", fix="Name it with --task ID.")
-    written = write_report(target, found.task.anatomy.task, html_task(found.task))
-    typer.echo(f"HTML report: {written}", err=quiet)
+    if html is not None:
+        typer.echo(f"HTML report: {write_html(found, html, prices)}", err=quiet)
+    if markdown is not None:
+        typer.echo(f"Markdown: {write_markdown(found, markdown)}", err=quiet)

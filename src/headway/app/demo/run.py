@@ -18,8 +18,9 @@ from headway.app.demo.account import Account, account, checks, known_tasks, verd
 from headway.app.demo.child import ServeProcess
 from headway.app.demo.comparison import compare
 from headway.app.demo.counters import fetch_counters, restarted
+from headway.app.report.exports.target import write_text
 from headway.app.report.figures import plural
-from headway.app.report.html import html_task, write_report
+from headway.app.report.html import html_task
 from headway.app.report.terminal import render_task
 from headway.app.service import Ready
 from headway.core.errors import UpstreamError
@@ -134,8 +135,7 @@ def _explain(accounts: Sequence[Account], out: Path, console: Console) -> list[P
     for one in accounts:
         _heading(console, f"Where the time went: {one.answer.mode}")
         console.print(render_task(one.task))
-        page = html_task(one.task)
-        reports.append(write_report(out / f"demo-{one.answer.mode}.html", one.anatomy.task, page).absolute())
+        reports.append(write_text(out / f"demo-{one.answer.mode}.html", html_task(one.task), "--out"))
     return reports
 
 

@@ -1,231 +1,64 @@
 """The account of a task as one HTML file: nothing is fetched, nothing runs, everything is escaped."""
 
-import os
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from functools import cache
-from itertools import pairwise
-from math import isinf
-from pathlib import Path
+from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from msgspec import Struct
-
-from headway.app.report import figures
-from headway.app.report.fold import Fold, fold, raster
+from headway.app.report.figures import fixed
 from headway.app.report.formula import COLUMNS, Formula, formula
 from headway.app.report.headline import headline
-from headway.app.report.holding import along_the_path
+from headway.app.report.html_page import page
+from headway.app.report.html_waterfall import Piece, fall_of
 from headway.app.report.legend import SIGNS
-from headway.app.report.measured import MEASURED, everything, of_span, of_tpot
-from headway.app.report.quality import SUBJECTS, unknowns
+from headway.app.report.measured import MEASURED, everything, of_tpot
+from headway.app.report.quality import left_out, unknowns
+from headway.app.report.replayed import moved, spared
 from headway.app.report.worth import beside_seconds, worth_showing
-from headway.core.errors import BadInputError
-from headway.core.span import ModelCall
-from headway.core.task import SpanId, TaskId
 from headway.trace.account import TaskAccount
-from headway.trace.anatomy import Anatomy
-from headway.trace.path import Phase, Segment
-from headway.trace.waterfall import Bar
+from headway.trace.sources.intake import Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.whatif import Outcome
 
 _ROWS = 150
-"""Spans shown before the others are folded away; with `_PIECES` it bounds the file at about half a megabyte."""
+"""Spans shown before the others are folded away; it bounds the file at about half a megabyte."""
 _TERMS = 60
-_PIECES = 48
-"""Pieces of one bar that are drawn exactly; a bar of more is drawn on a grid of `_GRID` cells."""
-_GRID = 240
-_LONGEST = 160
-"""Characters of a name."""
 
 
-class Piece(Struct, frozen=True, kw_only=True):
-    """A rectangle of the waterfall, in per cent of E2E."""
+def html_task(
+    account: TaskAccount,
+    outcome: Outcome | None = None,
+    skipped: Sequence[Skip] = (),
+    refused: Sequence[Refused] = (),
+) -> str:
+    """The report for one task.
 
-    phase: Phase
-    x: float
-    width: float
-    title: str
-
-
-class Row(Struct, frozen=True, kw_only=True):
-    """One row of the waterfall, ready to print."""
-
-    name: str
-    depth: int
-    on_path: bool
-    folded: bool
-    error: str | None
-    start: str
-    took: str
-    x: float
-    width: float
-    pieces: tuple[Piece, ...]
-    measured: str
-    spoken: str
-    """The whole row in a sentence, for those who cannot see it."""
-    facts: tuple[tuple[str, str], ...]
-
-
-def html_task(account: TaskAccount) -> str:
-    """The report for one task."""
-    anatomy = account.anatomy
-    table, along = formula(anatomy, _TERMS), along_the_path(anatomy.bars)
-    return _template().render(
+    Args:
+        account: the task.
+        outcome: it with the changes that were asked for.
+        skipped: what inside its documents could not be used.
+        refused: documents in no known format.
+    """
+    anatomy, table = account.anatomy, formula(account.anatomy, _TERMS)
+    fall = fall_of(anatomy, _ROWS, "task")
+    return page(
+        "task.html.jinja",
         anatomy=anatomy,
         account=account,
+        timed=account.verdict.timed,
         headline=headline(account),
-        unknowns=unknowns(account),
-        subjects=SUBJECTS,
-        rows=[_row(row, anatomy, table.decimals, along) for row in fold(anatomy.bars, _ROWS)],
-        ticks=_ticks(anatomy.e2e, table.decimals),
-        first_output=_first_output(anatomy, table.decimals),
+        sentences=(*unknowns(account), *left_out(skipped, refused)),
+        fall=fall,
+        signs=fall.signs,
         strip=_strip(table),
         table=table,
         shown=worth_showing(account.levers),
         beside_seconds=beside_seconds,
-        signs={phase: SIGNS[phase] for phase in SIGNS if phase in _seen(anatomy)},
+        outcome=outcome,
+        moved=moved,
+        spared=spared,
         measured=MEASURED,
         of_tpot=of_tpot,
         how={column: SIGNS[next(iter(phases))].measured for column, phases in COLUMNS.items()},
         everything=everything(anatomy),
-        figures=figures,
     )
-
-
-def check_target(path: Path) -> None:
-    """See before any work whether a report can be written to ``path``, without writing.
-
-    Raises:
-        BadInputError: its directory does not exist, or what is there may not be written.
-    """
-    try:
-        target = path if path.exists() else path.parent
-    except OSError as error:  # a name too long, a directory that may not be entered
-        raise _unwritable(path, str(error.strerror)) from error
-    if target != path and not target.is_dir():
-        raise _unwritable(path, "its directory does not exist")
-    if not os.access(target, os.W_OK | os.X_OK if target.is_dir() else os.W_OK):
-        raise _unwritable(path, "permission denied")
-
-
-def write_report(path: Path, task: TaskId, page: str) -> Path:
-    """Write ``page`` to ``path``, or into it as ``headway-TASK.html`` when it is a directory; the file's path.
-
-    Raises:
-        BadInputError: the file cannot be written.
-    """
-    if path.is_dir():
-        name = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in task)
-        path = path / f"headway-{name[:32]}.html"
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, str(error.strerror)) from error
-    return path.resolve()
-
-
-def _unwritable(path: Path, reason: str) -> BadInputError:
-    return BadInputError(f"The report cannot be written to {path}: {reason}.", fix="Give another path with --html.")
-
-
-@cache
-def _template() -> Template:
-    loader = PackageLoader("headway.app.report", "page")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template("task.html.jinja")
-
-
-def _row(row: Bar | Fold, anatomy: Anatomy, decimals: int, along: AbstractSet[SpanId]) -> Row:
-    start, took = figures.seconds(row.start, decimals), figures.seconds(row.end - row.start, decimals)
-    share = 100 / anatomy.e2e if anatomy.e2e > 0 else 0.0
-    x, width = _clip(row.start * share, row.end * share)
-    error, on_path, off_axis = None, row.on_path > 0, False
-    if isinstance(row, Bar):
-        on_path = row.span.id in along
-        name = figures.row_name(row)[:_LONGEST]
-        took = figures.seconds(row.took, decimals)
-        off_axis = row.off_axis
-        error = None if row.span.error is None else figures.printable(row.span.error)[:_LONGEST]
-        facts = _facts(row, decimals, on_path=on_path)
-    else:
-        name = f"{figures.plural(row.spans, 'span')} folded"
-        facts = (
-            ("holds", f"{figures.plural(row.calls, 'call')}, {figures.plural(row.tools, 'tool')}"),
-            ("failed", figures.count(row.failures)),
-            ("on the critical path", figures.seconds(row.on_path, decimals)),
-        )
-    path = "on the critical path" if on_path else "off the critical path"
-    failed = "" if error is None else f", failed: {error}"
-    return Row(
-        name=name,
-        depth=min(row.depth, 10),
-        on_path=on_path,
-        folded=isinstance(row, Fold),
-        error=error,
-        start="before" if off_axis else start,
-        took=took,
-        x=x,
-        width=width,
-        pieces=tuple(_pieces(row, anatomy.e2e, decimals)),
-        measured=of_span(row.span)
-        if isinstance(row, Bar)
-        else "From the first start to the last end of what is folded.",
-        spoken=f"{name}: starts {'before it' if off_axis else f'at {start}'}, takes {took}, {path}{failed}",
-        facts=facts,
-    )
-
-
-def _facts(bar: Bar, decimals: int, *, on_path: bool) -> tuple[tuple[str, str], ...]:
-    facts = [("span", f"{figures.printable(bar.span.name)[:_LONGEST]} ({figures.printable(bar.span.id)[:_LONGEST]})")]
-    facts.append(("on the critical path", figures.seconds(bar.on_path, decimals)))
-    if not on_path:
-        facts.append(("slack", "nothing waits for it" if isinf(bar.slack) else figures.seconds(bar.slack, decimals)))
-    split: dict[Phase, float] = {}
-    for piece in bar.pieces:
-        split[piece.phase] = split.get(piece.phase, 0.0) + piece.end - piece.start
-    facts += [(SIGNS[phase].label, figures.seconds(length, decimals)) for phase, length in split.items()]
-    if isinstance(bar.span.work, ModelCall):
-        call, usage = bar.span.work, bar.span.work.usage
-        facts.append(("tokens", f"{figures.count(usage.input_tokens)} in, {figures.count(usage.output_tokens)} out"))
-        facts.append(("from the cache", figures.count(usage.cache_read)))
-        facts.append(("replica", figures.printable(call.replica)[:_LONGEST] if call.replica else figures.UNKNOWN))
-        if call.route is not None:
-            facts.append(("routed because", figures.printable(call.route.reason)[:_LONGEST]))
-    facts.append(("measured", of_span(bar.span)))
-    return tuple(facts)
-
-
-def _pieces(row: Bar | Fold, e2e: float, decimals: int) -> Iterable[Piece]:
-    exact = isinstance(row, Bar) and len(row.pieces) <= _PIECES
-    for piece in row.pieces if exact else _on_grid(row.pieces, e2e):
-        x, width = _clip(piece.start * 100 / e2e, piece.end * 100 / e2e) if e2e > 0 else (0.0, 0.0)
-        sign = SIGNS[piece.phase]
-        length = figures.seconds(piece.end - piece.start, decimals) if exact else "mostly"
-        title = f"{sign.label} {length}: {sign.measured}"
-        yield Piece(phase=piece.phase, x=x, width=max(width, 0.12), title=title)
-
-
-def _on_grid(pieces: Sequence[Segment], e2e: float) -> list[Segment]:
-    cells, width = raster(pieces, _GRID, e2e), e2e / _GRID
-    segments = [Segment(SpanId(""), cells[c], c * width, (c + 1) * width) for c in sorted(cells)]
-    return _joined(segments) if segments else []
-
-
-def _joined(segments: Sequence[Segment]) -> list[Segment]:
-    joined = [segments[0]]
-    for before, after in pairwise(segments):
-        if before.phase is after.phase and before.end >= after.start - 1e-9:
-            joined[-1] = Segment(after.span, after.phase, joined[-1].start, after.end)
-        else:
-            joined.append(after)
-    return joined
-
-
-def _clip(start: float, end: float) -> tuple[float, float]:
-    x = min(max(start, 0.0), 100.0)
-    return x, max(min(end, 100.0) - x, 0.0)
 
 
 def _strip(table: Formula) -> list[Piece]:
@@ -234,21 +67,7 @@ def _strip(table: Formula) -> list[Piece]:
     x = 0.0
     for phase, units in table.phases.items():
         width = units * 100 / table.e2e
-        title = f"{SIGNS[phase].label} {figures.fixed(units, table.decimals)} s: {SIGNS[phase].measured}"
+        title = f"{SIGNS[phase].label} {fixed(units, table.decimals)} s: {SIGNS[phase].measured}"
         strip.append(Piece(phase=phase, x=x, width=width, title=title))
         x += width
     return strip
-
-
-def _ticks(e2e: float, decimals: int) -> list[tuple[float, str]]:
-    return [(share * 100, figures.seconds(e2e * share, decimals)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
-
-
-def _first_output(anatomy: Anatomy, decimals: int) -> tuple[float, str] | None:
-    if anatomy.task_ttft is None or anatomy.e2e <= 0:
-        return None
-    return min(anatomy.task_ttft * 100 / anatomy.e2e, 100.0), figures.seconds(anatomy.task_ttft, decimals)
-
-
-def _seen(anatomy: Anatomy) -> set[Phase]:
-    return {piece.phase for bar in anatomy.bars for piece in bar.pieces} | set(anatomy.phases)

@@ -66,7 +66,7 @@ SIGNS: dict[Phase, Sign] = {
         letter="m",
         style="magenta",
         meaning="a call whose first token was not timed",
-        measured="the whole call: it was not streamed and the engine told no timings, so it cannot be split",
+        measured="the whole call: no first token was timed and the engine told no timings, so it cannot be split",
     ),
     Phase.TOOL: Sign(
         label="tool",

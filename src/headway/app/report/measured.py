@@ -3,12 +3,14 @@
 from typing import assert_never
 
 from headway.app.report.legend import SIGNS
+from headway.app.report.set_figures import spread_rows
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
 from headway.trace.anatomy import Anatomy
 from headway.trace.path import Phase
+from headway.trace.sets import SetAnatomy
 
 MEASURED: dict[str, str] = {
-    "E2E": "From the task's first request to its last output, by the gateway's monotonic clock. Waits for a person are "
+    "E2E": "From the task's first request to its last output, by the clock of what recorded it. Waits for a person are "
     "taken out; work that outlived the task is not in it.",
     "N": "Model calls on the critical path. Calls in parallel branches that others outlasted are only in the total.",
     "critical path": "Walked back from the task's end: always the span that finished last before that moment. Its "
@@ -21,10 +23,27 @@ MEASURED: dict[str, str] = {
     "tokens": "As the engine reports them for each call; input includes what was read from the cache. A sum is unknown "
     "when any call's count is.",
     "cached share": "Input tokens read from the engine's prompt cache / input tokens.",
-    "cost": "Tokens times a public price list, with the cache's own price, rounded up to a millionth of a dollar. "
-    "Unknown for models that have no public price, such as local ones.",
+    "cost": "As recorded, else tokens times your own price or a public price list, with the cache's own price, rounded "
+    "up to a millionth of a dollar. Unknown for models that have no price, such as local ones.",
     "levers": "Predicted by replaying this task's graph with the change and taking the difference in E2E. Savings of "
     "several levers do not simply add up.",
+}
+
+OF_SETS: dict[str, str] = {
+    "interval": "In brackets, 95 %: by order statistics, whatever the values' distribution. There is none where the "
+    "tasks are too few: it takes 6 for p50, 72 for p95, 368 for p99.",
+    "quantiles": "Nearest rank, so always a value that occurred. Those of parts do not add up to those of the whole.",
+    "share": "Seconds on the critical paths of all timed tasks together / their E2E together.",
+    "typical": "Mean seconds on the critical path in the middle fifth of the tasks by E2E.",
+    "tail": "The same in the slowest tenth of the tasks by E2E.",
+    "s/use": "Mean length of a use, on the critical path or not.",
+    "failed": "Uses or calls that ended in an error.",
+    "again": "Uses with the arguments of an earlier one in the same task, where arguments are known.",
+    "reading": "Theil-Sen line through TTFT over the input tokens that did not come from a cache, of calls of which "
+    "both are known; in brackets its 95 % interval.",
+    "findings": "Each task by itself, then counted; path seconds are sums over the tasks. Findings overlap.",
+    "levers": "Each task replayed with the change, then the quantile taken anew: p95 as recorded against p95 of the "
+    "replays, not p95 of the savings. Savings of several levers do not simply add up.",
 }
 
 _BEFORE_PHASES = 3
@@ -62,12 +81,14 @@ def everything(anatomy: Anatomy) -> tuple[tuple[str, str], ...]:
 
 
 def _of_call(call: ModelCall) -> str:
-    if call.first_token is not None:
+    if call.first_token is not None and call.identity is not None:
         how = "Timed at the gateway: request sent, first token, last token."
+    elif call.first_token is not None:
+        how = "Timed by what recorded it: start, first token, end."
     elif call.engine is not None:
-        how = "Not streamed: split by the engine's own prefill and decode times."
+        how = "No first token was timed: split by the engine's own prefill and decode times."
     else:
-        how = "Not streamed, and the engine told no timings: not split."
+        how = "No first token was timed, and the engine told no timings: not split."
     if call.identity is None:
         return how
     sure = f"{call.identity.confidence:.0%} sure" if call.identity.confidence < 1 else "certain"
@@ -76,3 +97,10 @@ def _of_call(call: ModelCall) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
+
+
+def everything_of_sets(made: SetAnatomy) -> tuple[tuple[str, str], ...]:
+    """Each kind of number of a set, with how it was measured."""
+    phases = [(SIGNS[Phase(row.name)].label, _sentence(SIGNS[Phase(row.name)].measured)) for row in made.phases]
+    rows = [(row.name, row.measured) for row in spread_rows(made, 0)]
+    return (*rows, *phases, *OF_SETS.items())

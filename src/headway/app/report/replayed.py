@@ -1,4 +1,4 @@
-"""What-ifs on a terminal."""
+"""What-ifs in words, and on a terminal."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from headway.trace.whatif import Outcome
 def outcome_lines(outcome: Outcome, decimals: int) -> Iterable[RenderableType]:
     """One task as recorded and replayed."""
     yield _line("E2E", outcome.before, outcome.after, decimals)
-    yield Text(_saved(outcome.tokens, outcome.cost))
+    yield Text(spared(outcome.tokens, outcome.cost))
     yield from bullets(outcome.notes)
 
 
@@ -23,16 +23,26 @@ def changed_lines(changed: ChangedSet, decimals: int) -> Iterable[RenderableType
     """A set as recorded and replayed."""
     for name, before, after in zip(("p50", "p95"), changed.before, changed.after, strict=True):
         yield _line(f"E2E at {name}", before.value, after.value, decimals)
-    yield Text(f"Per task: {_saved(changed.tokens, changed.cost)}")
+    yield Text(f"Per task: {spared(changed.tokens, changed.cost)}")
     yield from bullets(f"{note} ({plural(tasks, 'task')})" for note, tasks in changed.notes)
 
 
+def moved(before: float, after: float, decimals: int) -> str:
+    """From what to what, and by how much of it."""
+    return f"{seconds(before, decimals)} to {seconds(after, decimals)} ({_by(before, after)})"
+
+
 def _line(what: str, before: float, after: float, decimals: int) -> Text:
+    new = (seconds(after, decimals), "bold green")
+    return Text.assemble(f"{what}  {seconds(before, decimals)} -> ", new, f"  ({_by(before, after)})")
+
+
+def _by(before: float, after: float) -> str:
     share = per_cent((after - before) / before) if before else UNKNOWN
-    moved = f"  ({'+' if after > before else ''}{share})"
-    return Text.assemble(f"{what}  {seconds(before, decimals)} -> ", (seconds(after, decimals), "bold green"), moved)
+    return f"{'+' if after > before else ''}{share}"
 
 
-def _saved(tokens: float | None, cost: float | None) -> str:
-    spared = "tokens unknown" if tokens is None else f"{tokens:,.0f} tokens saved"
-    return f"{spared}, {'cost unknown' if cost is None else f'{money(MicroUsd(round(cost)))} saved'}"
+def spared(tokens: float | None, cost: float | None) -> str:
+    """What a change saves beside seconds."""
+    saved = "tokens unknown" if tokens is None else f"{tokens:,.0f} tokens saved"
+    return f"{saved}, {'cost unknown' if cost is None else f'{money(MicroUsd(round(cost)))} saved'}"

@@ -1,6 +1,6 @@
 """The account of a set of tasks on a terminal."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 from rich.console import RenderableType
@@ -9,7 +9,6 @@ from rich.text import Text
 from headway.app.report.figures import (
     UNKNOWN,
     count,
-    decimals_for,
     moment,
     money,
     per_cent,
@@ -20,14 +19,16 @@ from headway.app.report.figures import (
 )
 from headway.app.report.findings import details, findings_list
 from headway.app.report.grid import Grid
-from headway.app.report.layout import Page, bullets, section
+from headway.app.report.layout import Page, bullets, definitions, section
 from headway.app.report.legend import SIGNS
+from headway.app.report.measured import everything_of_sets
 from headway.app.report.quality import aspects_table, left_out
 from headway.app.report.replayed import changed_lines
+from headway.app.report.set_figures import binned, saves, set_decimals, set_headline, spread_rows, with_interval
 from headway.core.money import MicroUsd
 from headway.trace.phases import Phase
-from headway.trace.set_study import LeverRow, SetReport
-from headway.trace.sets import Row, SetAnatomy, Spread
+from headway.trace.set_study import SetReport
+from headway.trace.sets import Row, SetAnatomy
 from headway.trace.sources.intake import Refused
 from headway.trace.sources.skips import Skip
 from headway.trace.stats import Quantile
@@ -35,20 +36,21 @@ from headway.trace.stats import Quantile
 _ROWS = 10
 _BAR = 40
 _RECURRING = 6
-_PERCENT = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
-Figure = Callable[[float], str]
 
 
-def render_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Sequence[Refused] = ()) -> Page:
+def render_set(
+    report: SetReport, skipped: Sequence[Skip] = (), refused: Sequence[Refused] = (), *, why: bool = False
+) -> Page:
     """The page for a set.
 
     Args:
         report: the set, studied.
         skipped: what inside its documents could not be used.
         refused: documents in no known format.
+        why: end with how each number was measured.
     """
     made = report.anatomy
-    decimals = decimals_for(made.e2e.quantiles[0].value) if made.e2e else 2
+    decimals = set_decimals(made)
     parts: list[RenderableType] = [_title(made), Text(), Text(set_headline(made), style="bold"), Text()]
     parts += section("Spread", "in brackets: 95 % interval; its absence: too few tasks to say", spreads(made, decimals))
     if made.phases:
@@ -79,66 +81,25 @@ def render_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Sequenc
     notes = [f"{remark} ({plural(tasks, 'task')})" for remark, tasks in report.remarks]
     if sentences := [*notes, *left_out(skipped, refused)]:
         parts += section("To know", "", *bullets(sentences))
+    if why:
+        parts += section("How it was measured", "", definitions(everything_of_sets(made)))
     return Page(*parts[:-1])
-
-
-def set_headline(made: SetAnatomy) -> str:
-    """The sentence that answers "where does the time go?" for a set."""
-    if made.e2e is None or not made.phases:
-        tokens = "" if made.input_tokens is None else f", {made.input_tokens.mean:,.0f} input tokens each on average"
-        return f"When things happened is not in this record: {plural(made.tasks, 'task')}{tokens}."
-    p50, p95 = made.e2e.quantiles[:2]
-    top = made.phases[0]
-    decimals = decimals_for(p50.value)
-    tail = max(made.phases, key=lambda row: row.tail - row.typical)
-    return (
-        f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
-        f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
-        f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
-        f" what the slowest tenth spends more on is above all {SIGNS[Phase(tail.name)].noun}."
-    )
 
 
 def spreads(made: SetAnatomy, decimals: int) -> RenderableType:
     """E2E, task TTFT, N, tokens and money: mean and quantiles."""
-    in_seconds: Figure = lambda value: f"{value:,.{decimals}f}"  # noqa: E731 - one of three formats
-    rows: list[tuple[str, Spread | None, Figure]] = [
-        ("E2E, s", made.e2e, in_seconds),
-        ("task TTFT, s", made.task_ttft, in_seconds),
-        ("N", made.n, _whole),
-        ("input tokens", made.input_tokens, _whole),
-        ("output tokens", made.output_tokens, _whole),
-        ("recomputed tokens", made.recomputed, _whole),
-        ("cost per task", made.cost, _dollars),
-        ("cost per step", made.step_cost, _dollars),
-        ("cost of retries", made.retries_cost, _dollars),
-    ]
     cells = [
-        (
-            name,
-            f"{count(one.known)} of {count(one.of)}",
-            figure(one.mean),
-            *(_with_interval(q, figure) for q in one.quantiles),
+        (row.name, row.known, UNKNOWN, "", "", "")
+        if row.spread is None
+        else (
+            row.name,
+            row.known,
+            row.figure(row.spread.mean),
+            *(with_interval(q, row.figure) for q in row.spread.quantiles),
         )
-        if one is not None
-        else (name, "none", UNKNOWN, "", "", "")
-        for name, one, figure in rows
+        for row in spread_rows(made, decimals)
     ]
     return Grid(("", "known", "mean", "p50", "p95", "p99"), cells)
-
-
-def _with_interval(one: Quantile, figure: Figure) -> str:
-    if one.low is None or one.high is None:
-        return figure(one.value)
-    return f"{figure(one.value)} [{figure(one.low)}, {figure(one.high)}]"
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _dollars(value: float) -> str:
-    return money(MicroUsd(round(value)))
 
 
 def _title(made: SetAnatomy) -> Text:
@@ -201,7 +162,7 @@ def _models(made: SetAnatomy) -> RenderableType:
 
 def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
     most = max((tasks for _, tasks in made.histogram), default=0)
-    bins = _binned(made.histogram)
+    bins = binned(made.histogram)
     most = max((tasks for _, tasks in bins), default=0)
     rows = [
         (name, count(tasks), Text("█" * max(round(tasks / most * _BAR), 1) if tasks else "", "cyan"))
@@ -216,17 +177,6 @@ def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
         )
     if made.cached_share is not None:
         yield Text(f"Of the input tokens, {per_cent(made.cached_share)} came from a cache.")
-
-
-def _binned(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
-    """One row per N while there are few; else bins that double: 1, 2, 3-4, 5-8 ..."""
-    if len(histogram) <= _ROWS:
-        return [(str(n), tasks) for n, tasks in histogram]
-    bins: dict[tuple[int, int], int] = {}
-    for n, tasks in histogram:
-        high = 1 << max(n - 1, 0).bit_length()
-        bins[high // 2 + 1, high] = bins.get((high // 2 + 1, high), 0) + tasks
-    return [(str(high) if low >= high else f"{low}-{high}", tasks) for (low, high), tasks in sorted(bins.items())]
 
 
 def _sampled(report: SetReport) -> str:
@@ -257,7 +207,7 @@ def _recurring(report: SetReport, decimals: int) -> Iterable[RenderableType]:
 
 
 def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
-    shown = [row for row in report.levers if _saves(row)][:_ROWS]
+    shown = [row for row in report.levers if saves(row)][:_ROWS]
     cells = [
         (
             row.lever.key.replace("-", " "),
@@ -276,12 +226,6 @@ def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
         yield Text()
         yield Text(row.lever.key.replace("-", " "), style="bold")
         yield from bullets([row.lever.how, f"Assumes: {row.lever.assumes}", f"Trade-off: {row.lever.tradeoff}"])
-
-
-def _saves(row: LeverRow) -> bool:
-    return any(
-        before.value - after.value >= before.value / 100 for before, after in zip(row.before, row.after, strict=True)
-    )
 
 
 def _moved(before: Quantile, after: Quantile, decimals: int) -> str:

@@ -1,0 +1,1 @@
+"""What was explained, in the formats of other tools."""

@@ -1,0 +1,174 @@
+"""An account as Markdown for a ticket: at most 60 lines, and nothing in it that a stranger named can format or link."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from headway.app.report.figures import count, fixed, money, per_cent, plural, printable, seconds
+from headway.app.report.formula import formula
+from headway.app.report.headline import headline
+from headway.app.report.legend import SIGNS
+from headway.app.report.quality import SUBJECTS, left_out, unknowns
+from headway.app.report.replayed import moved, spared
+from headway.app.report.set_figures import dollars, saves, set_decimals, set_headline, spread_rows, whole, with_interval
+from headway.app.report.worth import worth_showing
+from headway.trace.account import TaskAccount
+from headway.trace.findings import Finding
+from headway.trace.phases import Phase
+from headway.trace.set_study import SetReport
+from headway.trace.sources.intake import Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.whatif import Outcome
+
+_FINDINGS: Final = 4
+_EVIDENCE: Final = 2
+_ROWS: Final = 6
+_SENTENCES: Final = 6
+_LONGEST: Final = 300
+"""Characters of a sentence."""
+_MARKS: Final = re.compile(r"([\\`*_\[\]#|~$<>&]|^[-+](?=\s)|(?<=^\d)[.)]|(?<=^\d\d)[.)])")
+_LINKS: Final = re.compile(r"(@|:(?=//)|www(?=\.))")
+"""Behind these a character without width keeps trackers from calling people and making links."""
+
+
+def markdown_task(
+    account: TaskAccount,
+    outcome: Outcome | None = None,
+    skipped: Sequence[Skip] = (),
+    refused: Sequence[Refused] = (),
+) -> str:
+    """The account of one task.
+
+    Args:
+        account: the task.
+        outcome: it with the changes that were asked for.
+        skipped: what inside its documents could not be used.
+        refused: documents in no known format.
+    """
+    anatomy, timed = account.anatomy, account.verdict.timed
+    table = formula(anatomy, 1)
+    lines = [f"## Task {escaped(anatomy.task)}", "", f"**{escaped(headline(account))}**", ""]
+    if account.title:
+        lines += [f"Asked: {escaped(account.title)}", ""]
+    if timed:
+        terms = " + ".join(f"{fixed(table.totals[name], table.decimals)} {name}" for name in table.used)
+        lines += [f"`{fixed(table.e2e, table.decimals)} s = {terms}`", ""]
+    lines += [_counts(account), ""]
+    lines += _section("Findings", _findings(account.findings, table.decimals))
+    if timed:
+        levers = [
+            (
+                lever.name,
+                f"{seconds(lever.seconds, table.decimals)} ({per_cent(lever.share)})",
+                count(lever.tokens),
+                money(lever.cost),
+                lever.assumes,
+            )
+            for lever in worth_showing(account.levers).levers
+        ]
+        lines += _section("Levers", _table(("change", "saves", "tokens", "cost", "assumes"), levers))
+    if outcome is not None:
+        replayed = f"E2E {moved(outcome.before, outcome.after, table.decimals)}; {spared(outcome.tokens, outcome.cost)}"
+        lines += _section("What if", _bullets([replayed, *outcome.notes]))
+    lines += _section("Not known", _bullets([*unknowns(account), *left_out(skipped, refused)]))
+    return "\n".join([*lines, _by(account.verdict.source), ""])
+
+
+def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Sequence[Refused] = ()) -> str:
+    """The account of a set.
+
+    Args:
+        report: the set, studied.
+        skipped: what inside its documents could not be used.
+        refused: documents in no known format.
+    """
+    made, decimals = report.anatomy, set_decimals(report.anatomy)
+    lines = [f"## {plural(made.tasks, 'task')}", "", f"**{escaped(set_headline(made))}**", ""]
+    spreads = [
+        (row.name, row.known, *(with_interval(at, row.figure) for at in row.spread.quantiles))
+        for row in spread_rows(made, decimals)
+        if row.spread is not None
+    ]
+    lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=9)
+    phases = [
+        (SIGNS[Phase(row.name)].label, per_cent(row.share), *(seconds(s, decimals) for s in (row.typical, row.tail)))
+        for row in made.phases
+    ]
+    lines += ["", *_table(("critical path", "share", "typical task", "slowest tenth"), phases)] if phases else []
+    found = [*report.findings, *(row.worst for row in report.recurring)]
+    lines += ["", *_section("Findings", _findings(found, decimals))]
+    levers = [
+        (
+            row.lever.key.replace("-", " "),
+            *(
+                f"{seconds(before.value, decimals)} to {seconds(after.value, decimals)}"
+                for before, after in zip(row.before, row.after, strict=True)
+            ),
+            "unknown" if row.tokens is None else whole(row.tokens),
+            "unknown" if row.cost is None else dollars(row.cost),
+        )
+        for row in report.levers
+        if saves(row)
+    ]
+    titles = ("change", "E2E at p50", "E2E at p95", "tokens saved per task", "saved per task")
+    lines += _section("Levers", _table(titles, levers))
+    if report.changed is not None:
+        changed = zip(("p50", "p95"), report.changed.before, report.changed.after, strict=True)
+        replayed = [f"E2E at {at} {moved(before.value, after.value, decimals)}" for at, before, after in changed]
+        lines += _section("What if", _bullets(replayed))
+    unknown = [f"{SUBJECTS[one.subject]}: {one.how}" for one in report.aspects if one.quality == "unknown" and one.of]
+    lines += _section("Not known", _bullets([*unknown, *left_out(skipped, refused)]))
+    return "\n".join([*lines, _by(", ".join(made.sources)), ""])
+
+
+def escaped(text: str) -> str:
+    """One line of plain text, whatever Markdown would make of it; an ``@`` calls nobody, an address is no link."""
+    plain = printable(" ".join(text.split()))
+    plain = plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
+    return _LINKS.sub("\\1\N{WORD JOINER}", _MARKS.sub(r"\\\1", plain))
+
+
+def _counts(account: TaskAccount) -> str:
+    anatomy = account.anatomy
+    usage = anatomy.usage
+    return (
+        f"{plural(anatomy.calls, 'model call')}, {count(usage.input_tokens)} tokens in"
+        f" ({per_cent(anatomy.cached_share)} from the cache), {count(usage.output_tokens)} out,"
+        f" cost {escaped(money(anatomy.cost))}."
+    )
+
+
+def _section(title: str, body: Iterable[str]) -> list[str]:
+    found = list(body)
+    return [f"### {title}", "", *found, ""] if found else []
+
+
+def _findings(found: Sequence[Finding], decimals: int) -> Iterator[str]:
+    if not found:
+        yield "None of the known failure modes shows in this record."
+    for rank, finding in enumerate(found[:_FINDINGS], 1):
+        price = "" if finding.seconds is None else f", {seconds(finding.seconds, decimals)}"
+        yield f"{rank}. **{escaped(finding.title)}** ({finding.confidence}{price})"
+        for sentence in finding.evidence[:_EVIDENCE]:
+            yield f"   - {escaped(sentence)}"
+        yield f"   - To be sure: {escaped(finding.check)}"
+        yield f"   - To do: {escaped(finding.remedy)}"
+    if len(found) > _FINDINGS:
+        yield f"\n{plural(len(found) - _FINDINGS, 'more finding')} of less weight."
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], most: int = _ROWS) -> list[str]:
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(titles)} |", f"|---{'|---:' * (len(titles) - 1)}|"]
+    return lines + [f"| {' | '.join(escaped(cell) for cell in row)} |" for row in rows[:most]]
+
+
+def _bullets(sentences: Sequence[str]) -> Iterator[str]:
+    yield from (f"- {escaped(sentence)}" for sentence in sentences[:_SENTENCES])
+    if len(sentences) > _SENTENCES:
+        yield f"- and {len(sentences) - _SENTENCES:,} more"
+
+
+def _by(source: str) -> str:
+    return f"*Explained by Headway from {escaped(source)}.*"

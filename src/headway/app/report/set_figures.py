@@ -1,0 +1,123 @@
+"""What every face shows of a set: its sentence, its table of spreads, its bins, the levers that are worth showing."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from headway.app.report.figures import count, decimals_for, money, plural, seconds
+from headway.app.report.legend import SIGNS
+from headway.core.money import MicroUsd
+from headway.trace.phases import Phase
+from headway.trace.set_study import LeverRow
+from headway.trace.sets import SetAnatomy, Spread
+from headway.trace.stats import Quantile
+
+MOST_BINS = 10
+"""Different N up to which each has its own bin."""
+LEAST_SHARE = 0.01
+"""Of E2E at p50 or p95: a lever that saves less is not shown."""
+PERCENT = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
+Figure = Callable[[float], str]
+
+
+class SpreadRow(Struct, frozen=True):
+    """One figure of the table of spreads, and how to print it."""
+
+    name: str
+    spread: Spread | None
+    """``None``: known of no task."""
+    figure: Figure
+    measured: str
+
+    @property
+    def known(self) -> str:
+        """Of how many tasks it is known."""
+        return "none" if self.spread is None else f"{count(self.spread.known)} of {count(self.spread.of)}"
+
+
+def set_headline(made: SetAnatomy) -> str:
+    """The sentence that answers "where does the time go?" for a set."""
+    if made.e2e is None or not made.phases:
+        tokens = "" if made.input_tokens is None else f", {made.input_tokens.mean:,.0f} input tokens each on average"
+        return f"When things happened is not in this record: {plural(made.tasks, 'task')}{tokens}."
+    p50, p95 = made.e2e.quantiles[:2]
+    top = made.phases[0]
+    decimals = decimals_for(p50.value)
+    tail = max(made.phases, key=lambda row: row.tail - row.typical)
+    return (
+        f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
+        f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
+        f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
+        f" what the slowest tenth spends more on is above all {SIGNS[Phase(tail.name)].noun}."
+    )
+
+
+def set_decimals(made: SetAnatomy) -> int:
+    """Decimals of a second to print for a set."""
+    return decimals_for(made.e2e.quantiles[0].value) if made.e2e else 2
+
+
+def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
+    """E2E, task TTFT, N, tokens and money."""
+    in_seconds: Figure = lambda value: f"{value:,.{decimals}f}"  # noqa: E731 - one of three formats
+    return (
+        SpreadRow("E2E, s", made.e2e, in_seconds, "From a task's first request to its last output, people's time out."),
+        SpreadRow(
+            "task TTFT, s",
+            made.task_ttft,
+            in_seconds,
+            "From the user's request to the first text that a user can see, where its time was recorded.",
+        ),
+        SpreadRow(
+            "N", made.n, whole, "Model calls on the loop: on the critical path, or where there are no times, all."
+        ),
+        SpreadRow(
+            "input tokens", made.input_tokens, whole, "Sum over all calls of a task, cache reads and writes included."
+        ),
+        SpreadRow("output tokens", made.output_tokens, whole, "Sum over all calls of a task."),
+        SpreadRow(
+            "recomputed tokens",
+            made.recomputed,
+            whole,
+            "Input tokens that an earlier call of the same task had read and that did not come from a cache.",
+        ),
+        SpreadRow("cost per task", made.cost, dollars, "As recorded, else tokens times list price or your own."),
+        SpreadRow("cost per step", made.step_cost, dollars, "The same for each call on the loop."),
+        SpreadRow("cost of retries", made.retries_cost, dollars, "Calls that asked for a failed tool again."),
+    )
+
+
+def with_interval(one: Quantile, figure: Figure) -> str:
+    """A quantile with its 95 % interval, where there are values enough for one."""
+    if one.low is None or one.high is None:
+        return figure(one.value)
+    return f"{figure(one.value)} [{figure(one.low)}, {figure(one.high)}]"
+
+
+def whole(value: float) -> str:
+    """A count, or a mean of counts."""
+    return f"{value:,.0f}"
+
+
+def dollars(value: float) -> str:
+    """Micro-USD, or a mean of them."""
+    return money(MicroUsd(round(value)))
+
+
+def binned(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
+    """One bin per N while there are few; else bins that double: 1, 2, 3-4, 5-8 ..."""
+    if len(histogram) <= MOST_BINS:
+        return [(str(n), tasks) for n, tasks in histogram]
+    bins: dict[tuple[int, int], int] = {}
+    for n, tasks in histogram:
+        high = 1 << max(n - 1, 0).bit_length()
+        bins[high // 2 + 1, high] = bins.get((high // 2 + 1, high), 0) + tasks
+    return [(str(high) if low >= high else f"{low}-{high}", tasks) for (low, high), tasks in sorted(bins.items())]
+
+
+def saves(row: LeverRow) -> bool:
+    """Whether a lever saves enough of the set, at p50 or p95, to be shown."""
+    return any(
+        before.value - after.value >= before.value * LEAST_SHARE
+        for before, after in zip(row.before, row.after, strict=True)
+    )
