@@ -19,12 +19,17 @@ def test_what_cannot_be_written_says_where_and_what_to_do(tmp_path: Path) -> Non
         write_text(tmp_path / "missing" / "a.md", "x", "--md")
 
 
+def _write_half(target: Path) -> None:
+    with whole_file(target, "--otlp") as file:
+        file.write(b"half")
+        raise KeyError
+
+
 def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "a.json"
     target.write_text("old")
-    with pytest.raises(KeyError), whole_file(target, "--otlp") as file:
-        file.write(b"half")
-        raise KeyError
+    with pytest.raises(KeyError):
+        _write_half(target)
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert target.read_text() == "old"
 

@@ -200,7 +200,7 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool
 
 
 def _write(found: "Found", html: Path | None, markdown: Path | None, prices: "PriceOf", *, quiet: bool) -> None:
-    from headway.app.report.writing import write_html, write_markdown
+    from headway.app.writing import write_html, write_markdown
 
     if html is not None:
         typer.echo(f"HTML report: {write_html(found, html, prices)}", err=quiet)
