@@ -1,16 +1,18 @@
 """From what a person names to an account: tasks of the live store, or files of any format with one task or many."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from headway.app.gathering import Gathering, Heard
 from headway.app.naming import first_words, resolve
 from headway.app.slowest import Slowest
 from headway.core.errors import BadInputError, NotFoundError
 from headway.core.task import TaskId
 from headway.trace.account import TaskAccount, account_of
-from headway.trace.facts import TaskFacts, facts_of
+from headway.trace.facts import TaskFacts
+from headway.trace.filed import Row, put_away, taken_out
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported, Intake
@@ -21,9 +23,6 @@ from headway.trace.whatif import Outcome, WhatIf, what_if
 ALL = 1_000_000
 """More tasks than a store holds."""
 OURS = "Headway's gateway"
-
-Heard = Callable[[Intake, int], None]
-"""Told the import, and how many bytes were read since it was told last."""
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -50,22 +49,20 @@ class Question(Struct, frozen=True, kw_only=True):
     """The beginning of the id of the one that is wanted."""
     changes: tuple[WhatIf, ...] = ()
     prices: PriceOf = price_for
-    each: Callable[[Imported], None] = lambda _one: None
+    each: Callable[[Imported], None] | None = None
     """Given every task that is explained, as it is read."""
 
 
-def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _intake, _read: None) -> Found:
-    """Import and account for everything under the names; of each task but one, no more than a row is kept.
+def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _: None, *, processes: int = 1) -> Found:
+    """Account for everything under the names; of each task but few, no more than a row is kept.
 
     Raises:
         NotFoundError: a name means nothing, nothing in the files is a task, or none or several have the id.
         BadInputError: a named file cannot be read.
+        WorkerError: a process that helped to read died.
     """
-    intake = Intake(names, lambda read: heard(intake, read))
-    found = _found(intake.tasks(), question, intake)
-    if found is None:
-        raise _nothing(names, intake)
-    return found
+    gathering = Gathering(names, question.prices, processes=processes, heard=heard)
+    return _found(gathering.rows(), question, gathering.intake)
 
 
 def read_store(store: Store, question: Question) -> Found:
@@ -76,24 +73,22 @@ def read_store(store: Store, question: Question) -> Found:
         BadInputError: several have it.
     """
     ids = [row.task for row in store.tasks(ALL)] if question.task is None else [resolve(store, question.task)]
-    found = _found((_imported(store, task) for task in ids), question, None)
-    if found is None:
+    if not ids:
         raise nothing_recorded(store.path)
-    return found
+    return _found((put_away(_imported(store, task), question.prices) for task in ids), question, None)
 
 
-def read_rows(names: Sequence[str], prices: PriceOf, heard: Heard = lambda _intake, _read: None) -> list[TaskFacts]:
+def read_rows(
+    names: Sequence[str], prices: PriceOf, heard: Heard = lambda _: None, *, processes: int = 1
+) -> list[TaskFacts]:
     """A row of every task under the names.
 
     Raises:
         NotFoundError: a name means nothing, or nothing in the files is a task.
         BadInputError: a named file cannot be read.
+        WorkerError: a process that helped to read died.
     """
-    intake = Intake(names, lambda read: heard(intake, read))
-    rows = [facts_of(one.spans, one.verdict, title=one.title, prices=prices) for one in intake.tasks()]
-    if not rows:
-        raise _nothing(names, intake)
-    return rows
+    return [row.facts for row in Gathering(names, prices, processes=processes, heard=heard).rows()]
 
 
 def are_files(names: Sequence[str]) -> bool:
@@ -106,18 +101,17 @@ def _imported(store: Store, task: TaskId) -> Imported:
     return Imported(task=task, title=first_words(spans) or None, spans=spans, verdict=judge(spans, OURS, "spans"))
 
 
-def _found(tasks: Iterator[Imported], question: Question, intake: Intake | None) -> Found | None:
+def _found(tasks: Iterable[Row], question: Question, intake: Intake | None) -> Found:
     study = SetStudy(question.prices, question.changes)
     slowest, wanted = Slowest(), list[Imported]()
-    for one in tasks:
-        study.add(one.spans, one.verdict, one.title)
-        slowest.offer(one, study.rows[-1].e2e)
-        if question.task is None or one.task.startswith(question.task):
-            question.each(one)
-        if len(study.rows) == 1 if question.task is None else one.task.startswith(question.task):
-            wanted.append(one)
-    if not study.rows:
-        return None
+    for row in tasks:
+        study.take(row)
+        slowest.offer(row)
+        asked = question.task is None or row.facts.task.startswith(question.task)
+        if asked and question.each is not None:
+            question.each(taken_out(row))
+        if len(study.rows) == 1 if question.task is None else asked:
+            wanted.append(taken_out(row))
     if question.task is None and len(study.rows) > 1:
         return Found(task=None, record=None, outcome=None, study=study, slowest=slowest.kept(), intake=intake)
     if len(wanted) != 1:
@@ -143,10 +137,3 @@ def _replayed(one: Imported, question: Question) -> bool:
             fix="Leave --what-if out, or record spans with start and end.",
         )
     return bool(question.changes)
-
-
-def _nothing(names: Sequence[str], intake: Intake) -> NotFoundError:
-    reasons = [f"{one.name}: {one.why}" for one in intake.refused[:3]]
-    reasons += [f"{skip.first}: {skip.reason}." for skip in intake.skipped[:3]]
-    why = " ".join(reasons) or "The files are in a known format, but hold no call of a model or tool."
-    return NotFoundError(f"Nothing in {', '.join(names)} is a task that can be explained.", fix=why)

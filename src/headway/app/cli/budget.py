@@ -32,13 +32,14 @@ def suggest(
     headway budget suggest traces/ > headway.toml
     """
     from headway.app.explaining import read_rows
+    from headway.app.gathering import processors
     from headway.app.progress import reading
     from headway.app.settings import load
     from headway.core.budget import write_budget
     from headway.trace.budgets import suggest as suggested
 
     with reading() as heard:
-        rows = read_rows(names, load(config).prices, heard)
+        rows = read_rows(names, load(config).prices, heard, processes=processors())
     timed = sum(row.e2e is not None for row in rows)
     typer.echo(
         f"# From {len(rows):,} tasks, {timed:,} of them timed: upper ends of 95 % intervals, and a tenth to spare."
@@ -62,6 +63,7 @@ def review(
     headway budget review traces/ --add "tool:rerank 0.4s"
     """
     from headway.app.explaining import read_rows
+    from headway.app.gathering import processors
     from headway.app.progress import reading
     from headway.app.settings import load
     from headway.trace.budget_review import added, addition
@@ -72,7 +74,7 @@ def review(
     if not additions:
         raise BadInputError("Nothing is added.", fix='Say what with --add, e.g. --add "tool:rerank 0.4s".')
     with reading() as heard:
-        rows = read_rows(names, settings.prices, heard)
+        rows = read_rows(names, settings.prices, heard, processes=processors())
     made, assumed = added(rows, additions, settings.prices)
     lines, absent = check(budget, made), unknown_stages(budget, made)
     if as_json:

@@ -26,6 +26,7 @@ def compare(
     from random import Random
 
     from headway.app.explaining import read_rows
+    from headway.app.gathering import processors
     from headway.app.progress import reading
     from headway.app.settings import load
     from headway.trace.compare import compare as compared
@@ -33,9 +34,9 @@ def compare(
 
     prices = load(config).prices
     with reading() as heard:
-        first = read_rows([before], prices, heard)
+        first = read_rows([before], prices, heard, processes=processors())
     with reading() as heard:
-        second = read_rows([after], prices, heard)
+        second = read_rows([after], prices, heard, processes=processors())
     dice = Random(0)  # noqa: S311 - a fixed seed gives the same answer every time
     found = compared(first, second, Bootstrap(dice.betavariate))
     if as_json:

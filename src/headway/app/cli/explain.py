@@ -55,6 +55,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     store: Annotated[
         Path | None, typer.Option(help="The store of spans; default: where `headway serve` puts it.")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read large files; default: one for each processor.")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="For a machine: schema headway.explain/1 or headway.set/1.")
     ] = False,
@@ -88,18 +91,19 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     changes = tuple(change for text in what_if or () for change in parse(text))
     question = Question(task=task, changes=changes, prices=settings.prices)
     with trace_files(perfetto, otlp, settings.prices) as files:
-        question = structs.replace(question, each=files.take)
+        question = structs.replace(question, each=files.take if perfetto or otlp else None)
         if names and are_files(names):
             if last or whole or store is not None:
                 raise BadInputError(
                     "Files were given, and a recorded task too.", fix="Leave --last, --all and --store out."
                 )
-            found = _read(names, question)
+            found = _read(names, question, jobs)
         else:
             if names:
                 question = structs.replace(question, task=_only(names, task))
             found = _recorded(store, question, last=last, whole=whole)
     if limits is None:
+        _work_out(found)
         _show(found, as_json=as_json, why=why)
     else:
         kept = _hold(found, limits, str(settings.path), as_json=as_json)
@@ -131,12 +135,13 @@ def _only(names: "Sequence[str]", task: str | None) -> str:
     return names[0]
 
 
-def _read(names: "Sequence[str]", question: "Question") -> "Found":
+def _read(names: "Sequence[str]", question: "Question", jobs: int | None) -> "Found":
     from headway.app.explaining import read_files
+    from headway.app.gathering import processors
     from headway.app.progress import reading
 
     with reading() as heard:
-        return read_files(names, question, heard)
+        return read_files(names, question, heard, processes=jobs or processors())
 
 
 def _recorded(path: Path | None, question: "Question", *, last: bool, whole: bool) -> "Found":
@@ -157,6 +162,14 @@ def _recorded(path: Path | None, question: "Question", *, last: bool, whole: boo
                 raise nothing_recorded(store.path)
             question = structs.replace(question, task=found)
         return read_store(store, question)
+
+
+def _work_out(found: "Found") -> None:
+    from headway.app.progress import working
+
+    if found.task is None:
+        with working("working out levers and findings"):
+            found.study.report()
 
 
 def _show(found: "Found", *, as_json: bool, why: bool) -> None:
