@@ -3,10 +3,9 @@
 import os
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 
 from headway.core.errors import BadInputError, NotFoundError, StoreError
 from headway.trace.facts import TaskFacts
-from headway.trace.filed import Filed, Row, repriced
+from headway.trace.filed import Row, repriced
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sources.digests import digest
 from headway.trace.sources.verdict import Verdict
@@ -35,7 +34,6 @@ PRAGMA user_version = {_SCHEMA_VERSION};
 _MAGIC: Final = b"SQLite format 3\0"
 _OWNER_AT: Final = 68
 """Where SQLite's file format keeps the application's id."""
-_TOGETHER: Final = 500
 _ANOTHER: Final = "Name another file, or move this one away."
 
 
@@ -69,6 +67,7 @@ class Archive:
 
     def __init__(self, path: Path, *, readonly: bool = False, patience: float = 5.0) -> None:
         self.path = path
+        self._readonly = readonly
         if readonly and not path.exists():
             raise NotFoundError(f"There is no {path}.", fix="Make one with `headway import FILES --into FILE`.")
         with self._explained():
@@ -90,6 +89,9 @@ class Archive:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._readonly:
+            with suppress(sqlite3.OperationalError):  # somebody reads it: then the log stays beside it until the next
+                self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
 
     def __len__(self) -> int:
@@ -97,7 +99,7 @@ class Archive:
         with self._explained():
             return int(self._db.execute("SELECT COUNT(*) FROM task").fetchone()[0])
 
-    def add(self, rows: Iterable[Filed], prices: PriceOf = price_for) -> int:
+    def add(self, rows: Iterable[Row], prices: PriceOf = price_for) -> int:
         """Put tasks in, all or none; one that is there already is replaced. Returns how many they were.
 
         Args:
@@ -107,13 +109,11 @@ class Archive:
         Raises:
             StoreError: the disk is full, or another process writes for longer than our patience.
         """
-        made_by, left, count = maker(prices), iter(rows), 0
+        made_by, count = maker(prices), 0
         with self._transaction():
-            while some := list(islice(left, _TOGETHER)):
-                count += len(some)
+            for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is what was counted
                 with self._explained():
-                    for row in some:
-                        self._put(row, made_by)
+                    self._put(row, made_by)
         return count
 
     def rows(self, prices: PriceOf = price_for) -> Iterator[Row]:
@@ -143,7 +143,7 @@ class Archive:
     def _title(self, number: int) -> str | None:
         return self._db.execute("SELECT title FROM task WHERE number = ?", (number,)).fetchone()[0]
 
-    def _put(self, row: Filed, made_by: str) -> None:
+    def _put(self, row: Row, made_by: str) -> None:
         facts = row.facts
         encode = msgspec.msgpack.encode
         key = (facts.task, facts.session, facts.source, facts.title, facts.started_at, made_by)
@@ -173,6 +173,7 @@ class Archive:
             if not self._pragma("user_version"):
                 for statement in _SCHEMA.split(";"):
                     self._db.execute(statement)
+        self._db.execute("PRAGMA journal_mode = WAL")  # while it is written, others read what was before
 
     def _pragma(self, name: str) -> int:
         return int(self._db.execute(f"PRAGMA {name}").fetchone()[0])

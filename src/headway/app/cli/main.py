@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headway.app.cli import ask, budget, compare, demo, explain, formats, models, serve, tasks
+from headway.app.cli import ask, budget, compare, demo, explain, formats, import_, models, serve, tasks
 from headway.app.cli.stop import told
 from headway.core.errors import HeadwayError
 
@@ -25,6 +25,7 @@ explain.register(app)
 budget.register(app)
 compare.register(app)
 formats.register(app)
+import_.register(app)
 tasks.register(app)
 
 
