@@ -49,3 +49,8 @@ def test_few_tasks_are_less_sure() -> None:
 def test_tasks_without_times_do_not_count() -> None:
     assert set_findings(rows((90, None, 5), (10, None, 40))) == ()
     assert set_findings([]) == ()
+
+
+def test_a_limit_that_would_not_help_is_not_asked_for() -> None:
+    # more than a tenth makes 40 turns, so p90 of N is 40: a limit there changes nothing
+    assert set_findings(rows((80, 10.0, 5), (20, 80.0, 40))) == ()
