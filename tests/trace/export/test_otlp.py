@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from importing import document, read
@@ -10,8 +11,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from headway.core.money import MicroUsd
 from headway.core.span import ErrorType, HumanWait, ModelCall, Retrieval, Span, Step, ToolCallRef, ToolUse, Work
 from headway.core.task import SessionId, SpanId, TaskId
-from headway.core.usage import Usage
+from headway.core.usage import EngineTimings, Usage
+from headway.trace.anatomy import dissect
 from headway.trace.export.otlp import to_otlp
+from headway.trace.phases import Phase
+from headway.trace.sources.marks import restored
 from headway.trace.sources.otlp import Otlp
 
 TASK = TaskId("5b8efff798038103d269b633813fc60c")
@@ -119,3 +123,71 @@ def test_other_tools_can_read_it() -> None:
     request = ParseDict(document_, ExportTraceServiceRequest())
     written = request.resource_spans[0].scope_spans[0].spans[0]
     assert (written.name, written.start_time_unix_nano) == ("invoke_agent a", 1_790_000_000_000_000_000)
+
+
+def _as_gateway_records() -> list[Span]:
+    """Two turns, all marks taken: 0.25 s in our queue, 0.25 s in the engine's, then reading, writing and a hop."""
+    spans: list[Span] = []
+    for turn, name in enumerate(("first", "second")):
+        at = AT + turn * 5.0
+        timings = EngineTimings(prefill_tokens=9, prefill_seconds=0.5, decode_tokens=8, decode_seconds=1.5)
+        work = ModelCall(
+            model="m",
+            stream=True,
+            queued=0.25,
+            sent=at + 0.5,
+            first_token=at + 1.25,
+            first_visible=at + 1.5 if turn else None,
+            last_token=at + 2.75,
+            usage=Usage(input_tokens=9, output_tokens=8, cache_read=0),
+            engine=timings,
+            attempts=1,
+            tool_calls=() if turn else (ToolCallRef("c", "look"),),
+        )
+        spans.append(
+            Span(task=TaskId("my task"), id=SpanId(name), parent=None, name="chat m", start=at, end=at + 3, work=work)
+        )
+    use = ToolUse(name="look", call_id="c", issued_by=SpanId("first"), inferred=True)
+    looked = Span(
+        task=TaskId("my task"),
+        id=SpanId("t"),
+        parent=None,
+        name="execute_tool look",
+        start=AT + 3,
+        end=AT + 5,
+        work=use,
+    )
+    return [*spans, looked]
+
+
+def test_what_comes_back_has_the_same_anatomy() -> None:
+    spans = _as_gateway_records()
+    (piece,), _ = read(Otlp(), document(to_otlp(spans)))
+    before, after = dissect(spans), dissect(piece.spans)
+    assert before.phases == {
+        Phase.HOP: pytest.approx(1.0),
+        Phase.QUEUE: pytest.approx(1.0),
+        Phase.PREFILL: pytest.approx(1.0),
+        Phase.DECODE: pytest.approx(3.0),
+        Phase.TOOL: pytest.approx(2.0),
+    }
+    assert after.phases == {phase: pytest.approx(seconds) for phase, seconds in before.phases.items()}
+    assert [tile.phase for tile in after.path] == [tile.phase for tile in before.path]
+    assert (after.e2e, after.n, after.usage, after.retries) == (before.e2e, before.n, before.usage, before.retries)
+    assert after.task_ttft == before.task_ttft == 6.5
+    assert [bar.slack for bar in after.bars] == [bar.slack for bar in before.bars]
+
+
+def test_ids_that_others_would_refuse_become_ones_that_they_take() -> None:
+    (piece,), _ = read(Otlp(), document(line := to_otlp(_as_gateway_records())))
+    written = [one for group in json.loads(line)["resourceSpans"] for one in group["scopeSpans"][0]["spans"]]
+    assert {len(one["traceId"]) for one in written} == {32}
+    assert all(len(one["spanId"]) == 16 and int(one["spanId"], 16) for one in written)
+    tool = next(span.work for span in piece.spans if isinstance(span.work, ToolUse))
+    first = min(piece.spans, key=lambda span: span.start)
+    assert tool.issued_by == first.id
+
+
+def test_marks_that_are_none_of_ours_change_nothing() -> None:
+    call = ModelCall(model="m")
+    assert all(restored(call, told) is call for told in ("[]", "{", 7, None, '{"sent": "x"}'))

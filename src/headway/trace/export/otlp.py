@@ -1,7 +1,7 @@
 """Canonical spans as OTLP, under the current names of the GenAI conventions.
 
-What these have no names for stays behind: texts and digests, the recorder's own marks beyond the first token, how a
-call was identified and routed, and the engine's timings.
+What these have no names for travels in attributes of Headway's own where a critical path needs it (a call's marks and
+its engine's timings, which call asked for a tool); texts, digests and how a call was identified and routed stay behind.
 """
 
 from collections.abc import Iterable
@@ -9,6 +9,8 @@ from typing import Final, assert_never
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
 from headway.trace.sources.attributes import HOSTS, TABLE, Fact
+from headway.trace.sources.identities import span_of, task_of
+from headway.trace.sources.marks import written
 from headway.wire.otel import RawSpan
 from headway.wire.otlp_writer import to_json
 
@@ -19,12 +21,14 @@ _HOST: Final = HOSTS[1]
 def to_otlp(spans: Iterable[Span]) -> bytes:
     """One OTLP message as JSON, on one line; several after one another are what the collector's file exporter writes.
 
+    Ids that W3C trace context does not allow become others, the same wherever they stand.
     A span whose start is not after the epoch cannot be told from one without a start and is left out.
     """
     return to_json([_raw(span) for span in spans if span.start > 0])
 
 
 def _raw(span: Span) -> RawSpan:
+    task = task_of(_SCOPE, span.task)
     said: dict[Fact, object] = {"session": span.session, "error": span.error}
     if not span.awaited:
         said["awaited"] = False
@@ -35,7 +39,7 @@ def _raw(span: Span) -> RawSpan:
             said["operation"] = _word(span.name)
         case ToolUse() as work:
             said |= {"operation": "execute_tool", "tool": work.name, "call_id": work.call_id}
-            said["issued_by"] = work.issued_by
+            said["issued_by"] = None if work.issued_by is None else span_of(_SCOPE, task, work.issued_by)
             failed = True if failed else work.failed
         case Step(agent=str() as agent):
             said |= {"operation": "invoke_agent", "agent": agent}
@@ -46,9 +50,9 @@ def _raw(span: Span) -> RawSpan:
         case _:
             assert_never(span.work)
     return RawSpan(
-        trace=span.task,
-        id=span.id,
-        parent=span.parent,
+        trace=task,
+        id=span_of(_SCOPE, task, span.id),
+        parent=None if span.parent is None else span_of(_SCOPE, task, span.parent),
         name=span.name,
         start=span.start,
         end=span.end,
@@ -77,6 +81,7 @@ def _call(work: ModelCall, start: float) -> dict[Fact, object]:
         "finish": None if work.finish_reason is None else [work.finish_reason],
         "attempt": work.attempts,
         "cost": None if work.cost is None else work.cost / 1_000_000,
+        "marks": written(work),
     }
 
 

@@ -36,7 +36,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     ph: Literal["X", "M"]
     pid: int
     tid: int = 0
-    ts: int = 0
+    ts: int | None = None
     """Microseconds."""
     dur: int | None = None
     args: dict[str, str | int | float] = {}

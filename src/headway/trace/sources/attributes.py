@@ -51,6 +51,7 @@ Fact = Literal[
     "asked",  # what the user typed
     "issued_by",  # the span of the call that asked for a tool
     "awaited",  # false: what started it did not wait for it
+    "marks",  # what Headway's own record has beyond the conventions, as JSON
 ]
 """What an attribute says."""
 
@@ -291,6 +292,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "asked": ("user_prompt",),  # Claude Code
     "issued_by": ("headway.tool.issued_by",),
     "awaited": ("headway.awaited",),
+    "marks": ("headway.call.marks",),
 }
 
 OLD_CALLS: Final = "gen_ai.system"

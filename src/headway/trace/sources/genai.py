@@ -22,6 +22,7 @@ from headway.trace.sources.attributes import (
 )
 from headway.trace.sources.digests import arguments_digest, part
 from headway.trace.sources.exchange import SILENT, Exchange, asked_model, digested, exchange
+from headway.trace.sources.marks import restored
 from headway.trace.sources.messages import Parts, decoded, plain
 from headway.trace.sources.operations import NAMES, OPERATIONS, PROVIDERS, Role
 from headway.trace.sources.scalars import count, number, text, truth
@@ -112,7 +113,7 @@ def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Model
     prompt, answer = digested(exchanged, parts)
     queued = number(said["queue"]) if "queue" in said else None
     sent = None if queued is None or not 0 <= queued <= _length(raw) else raw.start + queued
-    return ModelCall(
+    call = ModelCall(
         model=text(said.get("model")) or asked_model(said) or UNKNOWN_MODEL,
         provider=_provider(said),
         stream=_stream(said),
@@ -127,6 +128,7 @@ def _call(raw: RawSpan, said: Facts, parts: Parts, exchanged: Exchange) -> Model
         prompt=prompt,
         answer=answer.part,
     )
+    return restored(call, said["marks"]) if "marks" in said else call
 
 
 def _cost(told: object) -> MicroUsd | None:

@@ -1,0 +1,35 @@
+"""What Headway knows of a call beyond what OpenTelemetry has names for, carried in one attribute of its own."""
+
+import msgspec
+from msgspec import Struct, structs
+
+from headway.core.span import ModelCall
+from headway.core.usage import EngineTimings
+
+
+class Marks(Struct, frozen=True, omit_defaults=True):
+    """Epoch seconds, as in `ModelCall`."""
+
+    queued: float | None = None
+    sent: float | None = None
+    first_visible: float | None = None
+    last_token: float | None = None
+    engine: EngineTimings | None = None
+
+
+_NONE = Marks()
+
+
+def written(call: ModelCall) -> str | None:
+    """The marks of a call as JSON; ``None`` where it has none."""
+    marks = msgspec.convert(call, Marks, from_attributes=True)
+    return None if marks == _NONE else msgspec.json.encode(marks).decode()
+
+
+def restored(call: ModelCall, told: object) -> ModelCall:
+    """The call with the marks that were written; as it is where they are not those."""
+    try:
+        marks = msgspec.json.decode(told if isinstance(told, str) else b"", type=Marks)
+    except msgspec.DecodeError:
+        return call
+    return structs.replace(call, **{name: value for name, value in structs.asdict(marks).items() if value is not None})
