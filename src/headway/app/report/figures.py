@@ -13,7 +13,7 @@ from headway.trace.waterfall import Bar
 UNKNOWN = "unknown"
 _SHORT = 8
 _TRACE_ID = 32
-_EARLIEST = 10**9
+EARLIEST = 10**9
 """Epoch seconds of September 2001: no agent is older, and no record is so long."""
 
 
@@ -97,7 +97,7 @@ def plural(number: int, noun: str) -> str:
 
 def moment(epoch: float) -> str:
     """Epoch seconds as local date and time; seconds since an unknown start where they are too few to be a date."""
-    if epoch < _EARLIEST:
+    if epoch < EARLIEST:
         return f"{epoch:,.0f} s after its record's start"
     return datetime.fromtimestamp(epoch, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 

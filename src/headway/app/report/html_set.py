@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from headway.app.report.figures import moment, per_cent, plural
+from headway.app.report.figures import per_cent, plural
 from headway.app.report.headline import headline
 from headway.app.report.html_charts import distribution, histogram, scatter
 from headway.app.report.html_page import page
@@ -13,7 +13,16 @@ from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, OF_SETS, everything_of_sets
 from headway.app.report.quality import left_out
 from headway.app.report.replayed import moved, spared
-from headway.app.report.set_figures import dollars, saves, set_decimals, set_headline, spread_rows, whole, with_interval
+from headway.app.report.set_figures import (
+    dollars,
+    period,
+    saves,
+    set_decimals,
+    set_headline,
+    spread_rows,
+    whole,
+    with_interval,
+)
 from headway.trace.account import TaskAccount
 from headway.trace.phases import Phase
 from headway.trace.set_study import SetReport
@@ -102,8 +111,8 @@ def html_set(
 def _about(made: SetAnatomy) -> str:
     sources = ", ".join(f"{name}: {tasks:,}" for name, tasks in made.sources.items())
     said = [plural(made.tasks, "task"), sources]
-    if made.first is not None and made.last is not None:
-        said.append(f"{moment(made.first)} to {moment(made.last)}")
+    if (when := period(made)) is not None:
+        said.append(when)
     if made.timed < made.tasks:
         said.append(f"{made.timed:,} of them with times")
     return " · ".join(said)

@@ -19,8 +19,10 @@ from headway.trace.path import Phase, Segment
 from headway.trace.waterfall import Bar
 
 _PIECES = 48
-"""Pieces of one bar that are drawn exactly; a bar of more is drawn on a grid of `_GRID` cells."""
+"""Pieces of one row that are drawn exactly; a row of more is drawn on a grid of `_GRID` cells."""
 _GRID = 240
+_FINE = 40
+"""Parts that the time axis is marked in when it is zoomed; a quarter of them stand between two marks when it is not."""
 _LONGEST = 160
 """Characters of a name."""
 
@@ -61,6 +63,8 @@ class Fall(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     ticks: tuple[tuple[float, str], ...]
     """Per cent of E2E, and what stands there."""
+    fine: tuple[tuple[float, str], ...]
+    """The marks between those, for when it is zoomed."""
     first_output: tuple[float, str] | None
     """The same for the first output that the user could see, where it is known."""
     signs: dict[Phase, Sign]
@@ -74,7 +78,8 @@ def fall_of(anatomy: Anatomy, limit: int, key: str) -> Fall:
     return Fall(
         key=key,
         rows=tuple(_row(row, anatomy, decimals, along) for row in fold(anatomy.bars, limit)),
-        ticks=_ticks(anatomy.e2e, decimals),
+        ticks=_ticks(anatomy.e2e, decimals, range(0, _FINE + 1, _FINE // 4)),
+        fine=_ticks(anatomy.e2e, decimals, [i for i in range(_FINE) if i % (_FINE // 4)]),
         first_output=_first_output(anatomy, decimals),
         signs={phase: SIGNS[phase] for phase in SIGNS if phase in seen},
     )
@@ -141,7 +146,7 @@ def _facts(bar: Bar, decimals: int, *, on_path: bool) -> tuple[tuple[str, str], 
 
 
 def _pieces(row: Bar | Fold, e2e: float, decimals: int) -> Iterable[Piece]:
-    exact = isinstance(row, Bar) and len(row.pieces) <= _PIECES
+    exact = len(row.pieces) <= _PIECES
     for piece in row.pieces if exact else _on_grid(row.pieces, e2e):
         x, width = _clip(piece.start * 100 / e2e, piece.end * 100 / e2e) if e2e > 0 else (0.0, 0.0)
         sign = SIGNS[piece.phase]
@@ -171,8 +176,8 @@ def _clip(start: float, end: float) -> tuple[float, float]:
     return x, max(min(end, 100.0) - x, 0.0)
 
 
-def _ticks(e2e: float, decimals: int) -> tuple[tuple[float, str], ...]:
-    return tuple((share * 100, figures.seconds(e2e * share, decimals)) for share in (0.0, 0.25, 0.5, 0.75, 1.0))
+def _ticks(e2e: float, decimals: int, parts: Iterable[int]) -> tuple[tuple[float, str], ...]:
+    return tuple((part * 100 / _FINE, figures.seconds(e2e * part / _FINE, decimals)) for part in parts)
 
 
 def _first_output(anatomy: Anatomy, decimals: int) -> tuple[float, str] | None:

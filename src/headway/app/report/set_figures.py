@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from headway.app.report.figures import count, decimals_for, money, plural, seconds
+from headway.app.report.figures import EARLIEST, count, decimals_for, moment, money, plural, seconds
 from headway.app.report.legend import SIGNS
 from headway.core.money import MicroUsd
 from headway.trace.phases import Phase
@@ -44,12 +44,20 @@ def set_headline(made: SetAnatomy) -> str:
     top = made.phases[0]
     decimals = decimals_for(p50.value)
     tail = max(made.phases, key=lambda row: row.tail - row.typical)
+    more = "that too" if tail is top else SIGNS[Phase(tail.name)].noun
     return (
         f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
         f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
         f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
-        f" what the slowest tenth spends more on is above all {SIGNS[Phase(tail.name)].noun}."
+        f" what the slowest tenth spends more on is above all {more}."
     )
+
+
+def period(made: SetAnatomy) -> str | None:
+    """From when to when its tasks started; ``None`` where that is not known by date."""
+    if made.first is None or made.last is None or made.first < EARLIEST:
+        return None
+    return f"{moment(made.first)} to {moment(made.last)}"
 
 
 def set_decimals(made: SetAnatomy) -> int:

@@ -9,7 +9,6 @@ from rich.text import Text
 from headway.app.report.figures import (
     UNKNOWN,
     count,
-    moment,
     money,
     per_cent,
     plural,
@@ -24,7 +23,7 @@ from headway.app.report.legend import SIGNS
 from headway.app.report.measured import everything_of_sets
 from headway.app.report.quality import aspects_table, left_out
 from headway.app.report.replayed import changed_lines
-from headway.app.report.set_figures import binned, saves, set_decimals, set_headline, spread_rows, with_interval
+from headway.app.report.set_figures import binned, period, saves, set_decimals, set_headline, spread_rows, with_interval
 from headway.core.money import MicroUsd
 from headway.trace.phases import Phase
 from headway.trace.set_study import SetReport
@@ -105,8 +104,8 @@ def spreads(made: SetAnatomy, decimals: int) -> RenderableType:
 def _title(made: SetAnatomy) -> Text:
     sources = ", ".join(f"{name}: {count(tasks)}" for name, tasks in made.sources.items())
     line = f"{plural(made.tasks, 'task')}   {sources}"
-    if made.first is not None and made.last is not None:
-        line += f"   {moment(made.first)} to {moment(made.last)}"
+    if (when := period(made)) is not None:
+        line += f"   {when}"
     if made.failed:
         line += f"   {plural(made.failed, 'failure')}"
     return Text(printable(line), style="dim")
@@ -193,9 +192,9 @@ def _recurring(report: SetReport, decimals: int) -> Iterable[RenderableType]:
         (
             row.name,
             f"{count(row.tasks)} of {count(row.of)}",
-            f"{row.seconds:,.{decimals}f}",
-            per_cent(row.share),
-            money(row.cost),
+            f"{row.seconds:,.{decimals}f}" if row.seconds else "",
+            per_cent(row.share) if row.seconds else "",
+            money(row.cost) if row.cost else "",
         )
         for row in report.recurring
     ]
