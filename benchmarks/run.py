@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("anatomy", "claude_folder", "identity", "gateway")
+BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway")
 
 
 def main() -> int:
