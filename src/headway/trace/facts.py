@@ -1,6 +1,6 @@
 """One task as a row of a set: what is left of it when its spans are put away."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from headway.trace.prices import PriceOf, charge, price_for
 from headway.trace.reuse import rereads
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study, Task, study
-from headway.trace.totals import total
+from headway.trace.totals import failures_of, usage_of
 
 
 class ToolFacts(Struct, kw_only=True):
@@ -98,7 +98,6 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
     """
     case = study(task)
     tree, held = case.tree, case.held
-    sums = total(tree, held.calls, prices)
     costs = {i: _charge(case, i, prices) for i in held.calls}
     on_path = _on_path(case) if verdict.timed else {}
     root = tree.spans[0]
@@ -114,15 +113,15 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         n=len(loop),
         calls=len(held.calls),
         failed=root.error is not None or last.error is not None,
-        failures=sums.failures,
+        failures=failures_of(tree, held.calls),
         task_ttft=task_ttft(case, []) if verdict.timed else None,
         human=tree.human,
         phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},
         stages=_stages(case, on_path),
         tools=_tools(case, on_path),
         models=_models(case, on_path, costs),
-        usage=sums.usage,
-        cost=sums.cost,
+        usage=usage_of([work for i in held.calls if isinstance(work := tree.spans[i].work, ModelCall)]),
+        cost=_paid(costs.values()),
         step_costs=tuple(costs[i] for i in loop),
         recomputed=_recomputed(case),
         retries_cost=_retries_cost(case, costs),
@@ -223,9 +222,11 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
         for (_, failed, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
             if failed and second is not None and second != first:
                 asked.add(second)
-    known = [costs[i] for i in asked]
-    paid = [cost for cost in known if cost is not None]
-    return MicroUsd(sum(paid)) if len(paid) == len(known) else None
+    return _paid([costs[i] for i in asked])
+
+
+def _paid(costs: Collection[MicroUsd | None]) -> MicroUsd | None:
+    return None if None in costs else MicroUsd(sum(cost or 0 for cost in costs))
 
 
 def _points(case: Study) -> Iterator[CallPoint]:

@@ -23,6 +23,8 @@ class Phase(StrEnum):
     RETRIEVAL = "retrieval"
     HUMAN = "human"
 
+    __hash__ = str.__hash__  # as what it equals has; an enum's own is another, and written in Python
+
 
 # Looked up once: an attribute of an enum costs more than all else that a large task's loops do with it.
 HOP, QUEUE, PREFILL, DECODE = Phase.HOP, Phase.QUEUE, Phase.PREFILL, Phase.DECODE

@@ -1,6 +1,7 @@
 """A task's tokens and money, and what about its calls could not be known."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -36,7 +37,8 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     spans = [tree.spans[i] for i in calls]
     made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
     works = [call for call, _ in made]
-    usage = _usage(works, notes)
+    usage = usage_of(works)
+    _uncertain(works, notes)
     _uncounted(spans, notes)
     cost = _cost(made, prices, notes)
     _splits(works, notes)
@@ -50,21 +52,38 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."
         )
-    failures = sum(tree.spans[i].error is not None for i in calls) + sum(map(_failed, tools))
     return Totals(
         usage=usage,
         cost=cost,
-        failures=failures,
+        failures=failures_of(tree, calls),
         retries=None if hidden else sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
+
+
+def failures_of(tree: Tree, calls: Sequence[int]) -> int:
+    """How many of the calls and tools failed."""
+    tools = (span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval)
+    return sum(tree.spans[i].error is not None for i in calls) + sum(map(_failed, tools))
 
 
 def _failed(tool: Span) -> bool:
     return tool.error is not None or (isinstance(tool.work, ToolUse) and tool.work.failed is True)
 
 
-def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:
+def usage_of(calls: Sequence[ModelCall]) -> Usage:
+    """The tokens of all calls; unknown where those of any are."""
+    usages = [call.usage for call in calls]
+    return Usage(
+        input_tokens=_sum([usage.input_tokens for usage in usages]),
+        output_tokens=_sum([usage.output_tokens for usage in usages]),
+        cache_read=_sum([usage.cache_read for usage in usages]),
+        cache_write=_sum([usage.cache_write for usage in usages]),
+        reasoning=_sum([usage.reasoning for usage in usages]),
+    )
+
+
+def _uncertain(calls: Sequence[ModelCall], notes: list[str]) -> None:
     usages = [call.usage for call in calls]
     counts = {
         "input": [usage.input_tokens for usage in usages],
@@ -79,18 +98,10 @@ def _usage(calls: Sequence[ModelCall], notes: list[str]) -> Usage:
         listed = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[:-1] else kinds).capitalize()
         sums = "are their sums" if kinds[:-1] else "is their sum"
         notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}, and so {sums}.")
-    return Usage(
-        input_tokens=_sum(counts["input"]),
-        output_tokens=_sum(counts["output"]),
-        cache_read=_sum(counts["cached"]),
-        cache_write=_sum([usage.cache_write for usage in usages]),
-        reasoning=_sum([usage.reasoning for usage in usages]),
-    )
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return None if None in counts else sum(cast("Sequence[int]", counts))
 
 
 def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:

@@ -1,7 +1,7 @@
 """How far a trace can be trusted: what of it is measured, what is derived, what is unknown."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Literal, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -11,7 +11,6 @@ from headway.trace.sources.source import Timing
 Quality = Literal["measured", "derived", "unknown"]
 Subject = Literal["times", "ttft", "tools", "tokens", "cache", "cost", "retries", "prompts"]
 
-_Work = TypeVar("_Work")
 _TIMES: Final[dict[Timing, tuple[Quality, str]]] = {
     "spans": ("measured", "start and end of each span, by whoever did the work"),
     "messages": ("derived", "from the times of messages: a span runs from one to the next"),
@@ -82,16 +81,20 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
             _ttft(calls),
             _aspect(
                 "tools",
-                tools,
-                lambda tool: watched and not tool.inferred,
+                [watched and not tool.inferred for tool in tools],
                 "timed where it ran",
                 "the gap between answer and next request",
             ),
-            _aspect("tokens", calls, _counted, "reported by the engine", "no usage in the record"),
-            _aspect("cache", calls, _cached, "reported by the engine", "the record does not say what was cached"),
-            _aspect("cost", calls, lambda call: call.cost is not None, "recorded", "from tokens and list prices"),
-            _aspect("retries", calls, lambda call: call.attempts is not None, "counted", "may contain hidden retries"),
-            _aspect("prompts", calls, lambda call: call.prompt is not None, "kept, by digest", "not in the record"),
+            _aspect("tokens", [_counted(call) for call in calls], "reported by the engine", "no usage in the record"),
+            _aspect(
+                "cache",
+                [call.usage.cache_read is not None for call in calls],
+                "reported by the engine",
+                "the record does not say what was cached",
+            ),
+            _aspect("cost", [call.cost is not None for call in calls], "recorded", "from tokens and list prices"),
+            _aspect("retries", [call.attempts is not None for call in calls], "counted", "may contain hidden retries"),
+            _aspect("prompts", [call.prompt is not None for call in calls], "kept, by digest", "not in the record"),
         ),
         remarks=tuple(dict.fromkeys(remarks)),
     )
@@ -104,10 +107,10 @@ def _endless(spans: Sequence[Span]) -> bool:
     return unfinished and not any(span.end is not None and span.end > span.start for span in at_work)
 
 
-def _aspect(subject: Subject, works: Sequence[_Work], known: Callable[[_Work], bool], yes: str, no: str) -> Aspect:
-    count = sum(map(known, works))
+def _aspect(subject: Subject, known: Sequence[bool], yes: str, no: str) -> Aspect:
+    count = known.count(True)
     quality: Quality = "measured" if count else "unknown"
-    return Aspect(subject=subject, quality=quality, known=count, of=len(works), how=yes if count else no)
+    return Aspect(subject=subject, quality=quality, known=count, of=len(known), how=yes if count else no)
 
 
 def _ttft(calls: Sequence[ModelCall]) -> Aspect:
@@ -124,7 +127,3 @@ def _ttft(calls: Sequence[ModelCall]) -> Aspect:
 
 def _counted(call: ModelCall) -> bool:
     return call.usage.input_tokens is not None and call.usage.output_tokens is not None
-
-
-def _cached(call: ModelCall) -> bool:
-    return call.usage.cache_read is not None
