@@ -15,7 +15,7 @@ from headway.trace.sources.intake import Intake, imported
 from headway.trace.sources.registry import made
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece, Scattered, Source
-from headway.trace.workers import Workers, hired
+from headway.trace.workers import Workers, hired, rarely_collected
 
 WORTH_HELP: Final = 16 * 1024**2
 """Bytes from which on other processes are asked for help: they take half a second to come."""
@@ -75,7 +75,7 @@ class Filing:
             BadInputError: a named file cannot be read.
             WorkerError: a process that helped died.
         """
-        with self.intake.claimed() as claimed:
+        with self.intake.claimed() as claimed, rarely_collected():
             yield from self._filed(claimed)
         self._tell()
 

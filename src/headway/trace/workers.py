@@ -17,8 +17,8 @@ from headway.core.errors import WorkerError
 
 _AHEAD: Final = 2
 """Pieces of work for each process that lie ready or wait to be fetched; more would only take memory."""
-COLLECT_EVERY: Final = 50_000
-"""Objects made before Python looks for cycles of them; by default 700, which takes a sixth of the time of an import."""
+_COLLECT_EVERY: Final = 50_000
+"""Objects made before Python looks for cycles among them; 700 by default, which takes a sixth of an import's time."""
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -63,6 +63,17 @@ class Workers:
 
 
 @contextmanager
+def rarely_collected() -> Generator[None]:
+    """Let Python look for garbage less often, for as long as many values are made of which none refer to themselves."""
+    before = gc.get_threshold()
+    gc.set_threshold(_COLLECT_EVERY, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
 def hired(processes: int) -> Generator[Workers]:
     """Processes for as long as the context lasts; after it none is left, however it ends."""
     theirs, ours = multiprocessing.Pipe(duplex=False)
@@ -80,7 +91,7 @@ def hired(processes: int) -> Generator[Workers]:
 def _begin(leash: Connection) -> None:
     """In a new process: leave Ctrl-C to who asked, and do not outlive them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(COLLECT_EVERY)
+    gc.set_threshold(_COLLECT_EVERY)
     threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
 
 
