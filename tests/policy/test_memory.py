@@ -104,8 +104,8 @@ def test_what_is_forgotten_leaves_nothing_behind(steps: list[tuple[int, str]]) -
     for now, (who, kind) in enumerate(steps):
         talks[who].step(kind, now * 5.0)
     tenants = list(subject._memory._tenants.values())
-    for turn in list(subject._memory._turns.values()):
-        subject._memory._forget(turn)
+    subject._memory._max = 0
+    subject._memory._fit()
     assert (subject.bytes, subject.calls, subject._memory._tenants) == (0, 0, {})
     for tenant in tenants:
         chains = tenant.chains
@@ -115,8 +115,9 @@ def test_what_is_forgotten_leaves_nothing_behind(steps: list[tuple[int, str]]) -
             chains._lengths,
             tenant.passages._texts,
             tenant.prompts._open,
+            tenant.prompts._unread,
         ]
-        assert [*left, tenant.by_session, tenant.by_task] == [{}] * 7
+        assert [*left, tenant.by_session, tenant.by_task] == [{}] * 8
 
 
 @pytest.mark.parametrize("kind", ["text", "tool"])

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from headway.policy.ledger import Ledger
 from headway.policy.messages import Message, text
 from headway.policy.phrases import Piece, holds, known, piece, pieces
 from headway.policy.turn import Turn
@@ -12,8 +13,8 @@ SAME_FRAGMENT = 16
 """Texts kept under one fragment; a fragment that so many share tells nothing."""
 MAX_SCAN = 65_536
 """Characters of a request that are searched for known texts: its last ones."""
-PIECE_BYTES = 340
-"""Memory that one key of an indexed text takes at most: its share of the piece, a tuple, a list and a dict entry."""
+PIECE_BYTES = 460
+"""Memory that one key of an indexed text takes at most: a share of its piece, a small dict, an entry in a large one."""
 
 
 class Carried(Struct, frozen=True):
@@ -27,30 +28,33 @@ class Carried(Struct, frozen=True):
 class Passages:
     """The texts of one tenant's answers. Only digests are kept."""
 
-    def __init__(self) -> None:
-        self._texts: dict[int, list[tuple[Piece, Turn]]] = {}
+    def __init__(self, ledger: Ledger) -> None:
+        self._texts: dict[int, dict[Piece, Turn]] = {}
+        self._ledger = ledger
 
     def add(self, turn: Turn, said: str) -> None:
         """Let later requests be recognised by the answer that ``turn`` got."""
-        keys: list[int] = []
-        for words in pieces(said):
-            found = piece(words)
+        texts = self._texts
+        turn.passages = tuple([piece(words) for words in pieces(said)])
+        for found in turn.passages:
+            self._ledger.bytes += PIECE_BYTES * len(found.keys)
             for key in found.keys:
-                shelf = self._texts.setdefault(key, [])
+                shelf = texts.get(key)
+                if shelf is None:
+                    texts[key] = {found: turn}
+                    continue
                 if len(shelf) == SAME_FRAGMENT:
-                    del shelf[0]
-                shelf.append((found, turn))
-            keys += found.keys
-        if keys:
-            turn.passages = tuple(keys)
-            turn.charge += PIECE_BYTES * len(keys)
+                    del shelf[next(iter(shelf))]
+                shelf[found] = turn
 
     def remove(self, turn: Turn) -> None:
         """Forget what ``turn`` was answered."""
-        for key in turn.passages:
-            left = [entry for entry in self._texts.pop(key, ()) if entry[1] is not turn]
-            if left:
-                self._texts[key] = left
+        for found in turn.passages:
+            self._ledger.bytes -= PIECE_BYTES * len(found.keys)
+            for key in found.keys:
+                shelf = self._texts.get(key)
+                if shelf is not None and shelf.pop(found, None) is turn and not shelf:
+                    del self._texts[key]
 
     def find(self, messages: Sequence[Message]) -> Carried | None:
         """Whose answers ``messages`` carry; ``None`` if nobody's, or it cannot be told.
@@ -64,7 +68,7 @@ class Passages:
         words = "\n".join(said)[-MAX_SCAN:]
         authors: dict[int, tuple[int, list[Turn]]] = {}
         for fragment in known(words, said, self._texts.keys()):
-            for found, turn in self._texts[hash(fragment)]:
+            for found, turn in self._texts[hash(fragment)].items():
                 if holds(words, fragment, found):
                     authors.setdefault(found.digest, (found.length, []))[1].append(turn)
         return _most(authors.values()) if authors else None

@@ -110,8 +110,8 @@ class Identifier:
                 turn.parent = link.parent
             if link.by_history:
                 link.turn.continued = True
-            self._memory.used(link.turn, link.tools)
-        self._memory.add(turn)
+            self._memory.used(link.turn, tenant, link.tools)
+        self._memory.add(turn, tenant)
         return identity
 
     def observe(self, event: CallAnswered | CallFailed, now: float) -> None:

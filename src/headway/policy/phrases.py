@@ -23,8 +23,8 @@ Json: TypeAlias = "str | int | float | list[Json] | dict[str, Json] | None"
 _BLOCK = re.compile(r"<(\w+)>(.*?)</\1>|```\w*\n(.*?)```", re.DOTALL)
 
 
-class Piece(Struct, frozen=True, gc=False):
-    """A text, known by the hash of one of its fragments and by its digest."""
+class Piece(Struct, frozen=True, eq=False, gc=False):
+    """A text as it stands in one answer, known by the hash of one of its fragments and by its digest."""
 
     keys: tuple[int, ...]
     offset: int

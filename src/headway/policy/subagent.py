@@ -1,6 +1,7 @@
 """Recognising a sub-agent: its first message was in the arguments of a tool call that is still open."""
 
-from headway.policy.messages import IssuedCall
+from headway.core.task import SpanId
+from headway.policy.ledger import Ledger
 from headway.policy.phrases import MIN_FRAGMENT, MIN_TEXT, fragments, known, strings
 from headway.policy.turn import OpenTool, Turn
 
@@ -17,39 +18,58 @@ PROMPT_BYTES = 200
 
 
 class Prompts:
-    """The arguments of one tenant's open tool calls."""
+    """The arguments of one tenant's open tool calls; read only once somebody new has come, as most are done before."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger) -> None:
+        self._unread: dict[SpanId, tuple[str, OpenTool, Turn]] = {}
         self._open: dict[int, tuple[tuple[str, OpenTool, Turn], ...]] = {}
+        self._ledger = ledger
 
-    def add(self, turn: Turn, tool: OpenTool, issued: IssuedCall) -> None:
-        """Let a sub-agent be recognised by the arguments that ``turn`` called ``tool`` with."""
-        keys: list[int] = []
-        for prompt in strings(issued.arguments) or (issued.arguments.strip(),):
-            if not MIN_PROMPT <= len(prompt) <= MAX_PROMPT:
-                continue
-            telling = [hash(fragment) for fragment in fragments(prompt) if len(fragment) >= MIN_FRAGMENT]
-            fresh = {hash(prompt), *telling[:MAX_KEYS]}
-            entry = prompt, tool, turn
-            for key in fresh:
-                self._open[key] = (*self._open.get(key, ())[1 - SAME_PROMPT :], entry)
-            keys.extend(fresh)
-            tool.charge += PROMPT_BYTES * (1 + len(fresh)) + 4 * len(prompt)
-        tool.keys = tuple(keys)
+    def add(self, turn: Turn, tool: OpenTool, arguments: str) -> None:
+        """Let a sub-agent be recognised by the ``arguments`` that ``turn`` called ``tool`` with."""
+        if len(arguments) >= MIN_PROMPT:
+            self._unread[tool.span] = arguments, tool, turn
+            self._charge(tool, PROMPT_BYTES + 4 * len(arguments))
 
     def remove(self, tool: OpenTool) -> None:
         """Forget ``tool``: it is done."""
+        self._unread.pop(tool.span, None)
         for key in tool.keys:
             left = tuple([entry for entry in self._open.pop(key, ()) if entry[1] is not tool])
             if left:
                 self._open[key] = left
-        tool.keys, tool.charge = (), 0
+        tool.keys = ()
+        self._charge(tool, 0)
+
+    def _read(self) -> None:
+        """Index what was added since the last time."""
+        for arguments, tool, turn in self._unread.values():
+            keys: list[int] = []
+            charge = 0
+            for prompt in strings(arguments) or (arguments.strip(),):
+                if not MIN_PROMPT <= len(prompt) <= MAX_PROMPT:
+                    continue
+                telling = [hash(fragment) for fragment in fragments(prompt) if len(fragment) >= MIN_FRAGMENT]
+                fresh = {hash(prompt), *telling[:MAX_KEYS]}
+                entry = prompt, tool, turn
+                for key in fresh:
+                    self._open[key] = (*self._open.get(key, ())[1 - SAME_PROMPT :], entry)
+                keys += fresh
+                charge += PROMPT_BYTES * (1 + len(fresh)) + 4 * len(prompt)
+            tool.keys = tuple(keys)
+            self._charge(tool, charge)
+        self._unread.clear()
+
+    def _charge(self, tool: OpenTool, charge: int) -> None:
+        self._ledger.bytes += charge - tool.charge
+        tool.charge = charge
 
     def find(self, first: str, root: int | None) -> tuple[OpenTool, Turn] | None:
         """The latest open call whose arguments hold ``first``, the first user message of a new history.
 
         A history that starts exactly like the caller's own is not its sub-agent but somebody who asked the same.
         """
+        self._read()
         first = first.strip()
         best: tuple[OpenTool, Turn] | None = None
         for fragment in known(first[:MAX_PROMPT], (first,), self._open.keys()):
@@ -63,4 +83,4 @@ class Prompts:
         return best
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._unread) + len(self._open)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from headway.core.task import Evidence, SessionId, SpanId, TaskId
 from headway.policy.messages import Utterance
+from headway.policy.phrases import Piece
 
 
 class OpenTool(Struct, eq=False, kw_only=True, gc=False):
@@ -23,7 +24,7 @@ class OpenTool(Struct, eq=False, kw_only=True, gc=False):
     keys: tuple[int, ...] = ()
     """Under which its arguments can be found while it is open."""
     charge: int = 0
-    """Bytes that these take."""
+    """Bytes that its arguments take while it is open."""
 
 
 class Turn(Struct, eq=False, kw_only=True, gc=False):
@@ -61,7 +62,7 @@ class Turn(Struct, eq=False, kw_only=True, gc=False):
     tools: tuple[OpenTool, ...] = ()
     continued: bool = False
     """A later request was taken for its continuation."""
-    passages: tuple[int, ...] = ()
-    """Keys under which its answer's text can be found."""
+    passages: tuple[Piece, ...] = ()
+    """The texts of its answer that can be found."""
     charge: int = 0
-    """Bytes that it is accounted for."""
+    """Bytes that it is accounted for, its texts and its open tools apart."""
