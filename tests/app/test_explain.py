@@ -135,3 +135,48 @@ def test_a_file_that_is_no_store_says_what_to_do(headway: Run, tmp_path: Path) -
 
 def test_help_has_an_example(headway: Run) -> None:
     assert "headway explain --last" in headway("explain", "--help").out
+
+
+def test_a_set_has_a_page_for_a_browser_too(headway: Run, store: Path, tmp_path: Path) -> None:
+    ran = headway("explain", "--all", "--store", store, "--html", tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"HTML report: {tmp_path / 'headway-set.html'}" in ran.out
+    page = (tmp_path / "headway-set.html").read_text()
+    assert "5.000 s at p95" in page
+    assert page.count('class="waterfall"') == 2, "both tasks are among the slowest"
+
+
+def test_a_set_goes_out_as_a_trace_for_perfetto_as_otlp_and_as_text_for_a_ticket(
+    headway: Run, store: Path, tmp_path: Path
+) -> None:
+    perfetto, otlp, markdown = tmp_path / "p.json", tmp_path / "o.jsonl", tmp_path / "t.md"
+    out = ("--perfetto", perfetto, "--otlp", otlp, "--markdown", markdown)
+    ran = headway("explain", "--all", "--store", store, *out)
+    assert ran.code == 0
+    assert f"Markdown: {markdown}" in ran.out
+    assert f"Perfetto trace: {perfetto} (2 tasks)" in ran.out.replace("\n", "")
+    assert len({event["pid"] for event in json.loads(perfetto.read_text())["traceEvents"]}) == 2
+    assert markdown.read_text().startswith("## 2 tasks")
+    again = headway("explain", otlp, "--task", NEW, "--json")
+    assert json.loads(again.out)["phases_s"] == {"prefill": 2.0, "decode": 2.0, "tool": 1.0}
+
+
+def test_one_task_goes_out_alone(headway: Run, store: Path, tmp_path: Path) -> None:
+    ran = headway("explain", "--last", "--store", store, "--json", "--otlp", tmp_path / "o.jsonl")
+    assert json.loads(ran.out)["task"] == NEW
+    assert "(1 task)" in ran.err
+    assert len((tmp_path / "o.jsonl").read_bytes().splitlines()) == 1
+
+
+def test_where_nothing_can_be_written_no_work_is_done(headway: Run, tmp_path: Path) -> None:
+    ran = headway("explain", "--last", "--store", tmp_path / "none.db", "--otlp", tmp_path / "missing" / "o.jsonl")
+    assert ran.code == 1
+    assert "its directory does not exist. Give another path with --otlp." in " ".join(ran.err.split())
+
+
+def test_the_page_of_a_set_says_why_when_asked(headway: Run, store: Path) -> None:
+    assert "HOW IT WAS MEASURED" not in headway("explain", "--all", "--store", store).out
+    out = " ".join(headway("explain", "--all", "--why", "--store", store).out.split())
+    assert "HOW IT WAS MEASURED" in out
+    for name in ("E2E, s", "interval", "typical", "tail", "reading", "levers", "prefill"):
+        assert f"{name} " in out.partition("HOW IT WAS MEASURED")[2], name

@@ -5,12 +5,18 @@ from msgspec.structs import replace
 from pages import EVIL, Page
 
 from headway.app.report.html import html_task
+from headway.core.money import MicroUsd
 from headway.core.span import ErrorType, ModelCall, Receipt, Span
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.trace.anatomy import Anatomy, dissect
+from headway.trace.findings import Finding
 from headway.trace.levers import Lever
 from headway.trace.path import Phase, Segment
+from headway.trace.sources.intake import Refused
+from headway.trace.sources.skips import Skip
+from headway.trace.sources.verdict import judge
 from headway.trace.waterfall import Bar
+from headway.trace.whatif import Outcome
 
 Levers = tuple[Lever, ...]
 
@@ -176,3 +182,58 @@ def test_a_bar_of_many_pieces_is_drawn_on_a_grid(anatomy: Anatomy) -> None:
 
 def test_a_task_without_spans_is_a_page_too() -> None:
     assert "0.000 s end to end" in Page(html_task(accounted(dissect(())))).text
+
+
+def test_the_waterfall_zooms_by_keyboard_without_a_script(anatomy: Anatomy) -> None:
+    html = html_task(accounted(anatomy, ()))
+    page = Page(html)
+    zooms = page.all("input", type="radio", name="zoom-task")
+    assert [a["class"] for a in zooms] == ["zoom z1", "zoom z2", "zoom z5", "zoom z10", "zoom z25"]
+    assert ["checked" in a for a in zooms] == [True, False, False, False, False]
+    assert {a["for"] for a in page.all("label")} == {a["id"] for a in zooms}
+    for factor in (2, 5, 10, 25):
+        assert f".z{factor}:checked ~ .fall {{ --zoom: {factor}; }}" in html
+    assert page.all("div", tabindex="0", role="region")
+    # 38.2 s in 40 parts of 0.955 s: five marks always there, the 36 between them when it is zoomed
+    assert len(page.all("i")) == 5 + 36
+    assert "0.96 s" in page.text
+
+
+def test_what_was_asked_left_out_and_replayed_is_there(anatomy: Anatomy) -> None:
+    outcome = Outcome(before=38.2, after=19.1, tokens=100, cost=None, notes=("One guess.",))
+    account = replace(accounted(anatomy, ()), title="Why so slow?")
+    skipped = (Skip(reason="a broken line", count=3, first="x.jsonl:7"),)
+    text = " ".join(Page(html_task(account, outcome, skipped, (Refused("y.txt", "No record."),))).text.split())
+    assert "asked Why so slow?" in text
+    assert "What if E2E 38.20 s to 19.10 s (-50.0 %)" in text
+    assert "100 tokens saved, cost unknown" in text
+    assert "One guess." in text
+    assert "Skipped 3: a broken line (first at x.jsonl:7)." in text
+    assert "Not read: y.txt. No record." in text
+
+
+def test_a_task_without_times_has_no_waterfall_and_no_seconds(anatomy: Anatomy) -> None:
+    account = accounted(anatomy, ())
+    verdict = judge([bar.span for bar in anatomy.bars], "made", "none")
+    page = Page(html_task(replace(account, verdict=verdict)))
+    assert not page.all("details")
+    assert "Formula" not in page.text
+    assert "Levers" not in page.text
+    assert "38.2" not in page.text
+    assert "when things happened is not in this record" in page.text
+
+
+def test_findings_say_how_sure_they_are_and_what_they_cost(anatomy: Anatomy) -> None:
+    found = Finding(
+        name="tools-dominate",
+        title="It is the tools.",
+        seconds=2.5,
+        cost=MicroUsd(20_000),
+        tokens=None,
+        confidence="likely",
+        evidence=("One.", "Two."),
+        check="Look.",
+        remedy="Act.",
+    )
+    text = " ".join(Page(html_task(replace(accounted(anatomy, ()), findings=(found,)))).text.split())
+    assert "It is the tools. likely2.50 s$0.0200 shows inOne.Two.checkLook.doAct." in text

@@ -1,3 +1,4 @@
+import errno
 import os
 import threading
 from pathlib import Path
@@ -32,6 +33,18 @@ def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None
         _write_half(target)
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert target.read_text() == "old"
+
+
+def test_a_full_disk_is_told_and_another_files_error_is_left_to_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"a\.json: No space left on device\. Give another path with --otlp"):
+        _fail(tmp_path / "a.json", OSError(errno.ENOSPC, "No space left on device"))
+    with pytest.raises(FileNotFoundError):
+        _fail(tmp_path / "a.json", FileNotFoundError(errno.ENOENT, "No such file", "input.json"))
+
+
+def _fail(target: Path, error: OSError) -> None:
+    with whole_file(target, "--otlp"):
+        raise error
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:

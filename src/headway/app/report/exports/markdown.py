@@ -20,13 +20,13 @@ from headway.trace.sources.intake import Refused
 from headway.trace.sources.skips import Skip
 from headway.trace.whatif import Outcome
 
-_FINDINGS: Final = 4
-_EVIDENCE: Final = 2
-_ROWS: Final = 6
-_SENTENCES: Final = 6
+_FINDINGS: Final = 3
+_ROWS: Final = 5
+_SENTENCES: Final = 4
+_SPREADS: Final = ("E2E, s", "task TTFT, s", "N", "input tokens", "output tokens", "cost per task")
 _LONGEST: Final = 300
 """Characters of a sentence."""
-_MARKS: Final = re.compile(r"([\\`*_\[\]#|~$<>&]|^[-+](?=\s)|(?<=^\d)[.)]|(?<=^\d\d)[.)])")
+_MARKS: Final = re.compile(r"([\\`*_\[\]#|~$<>&]|^[-+](?=\s)|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$))")
 _LINKS: Final = re.compile(r"(@|:(?=//)|www(?=\.))")
 """Behind these a character without width keeps trackers from calling people and making links."""
 
@@ -54,7 +54,7 @@ def markdown_task(
         terms = " + ".join(f"{fixed(table.totals[name], table.decimals)} {name}" for name in table.used)
         lines += [f"`{fixed(table.e2e, table.decimals)} s = {terms}`", ""]
     lines += [_counts(account), ""]
-    lines += _section("Findings", _findings(account.findings, table.decimals))
+    lines += _section("Findings", _findings([(one, "") for one in account.findings], table.decimals, evidence=2))
     if timed:
         levers = [
             (
@@ -87,16 +87,19 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
     spreads = [
         (row.name, row.known, *(with_interval(at, row.figure) for at in row.spread.quantiles))
         for row in spread_rows(made, decimals)
-        if row.spread is not None
+        if row.spread is not None and row.name in _SPREADS
     ]
-    lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=9)
+    lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=len(_SPREADS))
     phases = [
         (SIGNS[Phase(row.name)].label, per_cent(row.share), *(seconds(s, decimals) for s in (row.typical, row.tail)))
         for row in made.phases
     ]
     lines += ["", *_table(("critical path", "share", "typical task", "slowest tenth"), phases)] if phases else []
-    found = [*report.findings, *(row.worst for row in report.recurring)]
-    lines += ["", *_section("Findings", _findings(found, decimals))]
+    found = [(one, "over the set") for one in report.findings]
+    found += [
+        (row.worst, f"the dearest of {plural(row.tasks, 'task')} like it, of {row.of:,}") for row in report.recurring
+    ]
+    lines += ["", *_section("Findings", _findings(found, decimals, evidence=1))]
     levers = [
         (
             row.lever.key.replace("-", " "),
@@ -116,7 +119,12 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
         changed = zip(("p50", "p95"), report.changed.before, report.changed.after, strict=True)
         replayed = [f"E2E at {at} {moved(before.value, after.value, decimals)}" for at, before, after in changed]
         lines += _section("What if", _bullets(replayed))
-    unknown = [f"{SUBJECTS[one.subject]}: {one.how}" for one in report.aspects if one.quality == "unknown" and one.of]
+    unknown = [
+        f"{SUBJECTS[one.subject]}: {one.how}"
+        for one in report.aspects
+        if one.quality == "unknown" and one.of and one.subject != "cost"
+    ]
+    unknown += ["cost: neither recorded nor known by price"] if made.cost is None else []
     lines += _section("Not known", _bullets([*unknown, *left_out(skipped, refused)]))
     return "\n".join([*lines, _by(", ".join(made.sources)), ""])
 
@@ -143,13 +151,14 @@ def _section(title: str, body: Iterable[str]) -> list[str]:
     return [f"### {title}", "", *found, ""] if found else []
 
 
-def _findings(found: Sequence[Finding], decimals: int) -> Iterator[str]:
+def _findings(found: Sequence[tuple[Finding, str]], decimals: int, *, evidence: int) -> Iterator[str]:
     if not found:
         yield "None of the known failure modes shows in this record."
-    for rank, finding in enumerate(found[:_FINDINGS], 1):
-        price = "" if finding.seconds is None else f", {seconds(finding.seconds, decimals)}"
-        yield f"{rank}. **{escaped(finding.title)}** ({finding.confidence}{price})"
-        for sentence in finding.evidence[:_EVIDENCE]:
+    for rank, (finding, where) in enumerate(found[:_FINDINGS], 1):
+        price = "" if finding.seconds is None else seconds(finding.seconds, decimals)
+        aside = ", ".join(part for part in (finding.confidence, price, where) if part)
+        yield f"{rank}. **{escaped(finding.title)}** ({aside})"
+        for sentence in finding.evidence[:evidence]:
             yield f"   - {escaped(sentence)}"
         yield f"   - To be sure: {escaped(finding.check)}"
         yield f"   - To do: {escaped(finding.remedy)}"

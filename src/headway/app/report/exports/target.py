@@ -41,7 +41,7 @@ def whole_file(path: Path, option: str) -> Generator[IO[bytes]]:
     Raises:
         BadInputError: it cannot be written.
     """
-    part = None
+    part: Path | None = None
     try:
         if path.exists() and not path.is_file():
             with path.open("wb") as file:
@@ -53,6 +53,8 @@ def whole_file(path: Path, option: str) -> Generator[IO[bytes]]:
             yield file
         part.replace(target)
     except OSError as error:
+        if error.filename not in {None, str(part), str(path)}:  # of another file, opened while this one was
+            raise
         raise unwritable(path, error.strerror or str(error), option) from error
     finally:
         if part is not None:
