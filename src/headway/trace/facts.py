@@ -6,7 +6,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Step, ToolUse
+from headway.core.span import ModelCall, Retrieval, Span, Step, ToolUse
 from headway.core.task import SessionId, TaskId
 from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
@@ -145,13 +145,13 @@ def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
     """By the innermost step with a name of its own: an agent's, else the step's own name."""
     tree = case.tree
     name = [""] * len(tree.spans)
-    for i, span in enumerate(tree.spans):
-        inherited = name[tree.parent[i]] if i else ""
-        match span.work:
-            case Step(agent=agent) if agent is not None or (i and tree.parent[i] == 0 and not tree.made_root):
+    for i, above in enumerate(tree.parent):
+        name[i] = name[above] if i else ""
+        if tree.kinds[i] is Step:
+            span = tree.spans[i]
+            agent = span.work.agent if isinstance(span.work, Step) else None
+            if agent is not None or (i and above == 0 and not tree.made_root):
                 name[i] = agent or span.name
-            case _:
-                name[i] = inherited
     stages: dict[str, float] = {}
     for i, seconds in on_path.items():
         stages[name[i]] = stages.get(name[i], 0.0) + seconds
@@ -162,15 +162,17 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
     tree = case.tree
     found: dict[str, ToolFacts] = {}
     seen: set[tuple[str, str]] = set()
-    for i, span in enumerate(tree.spans):
-        match span.work:
-            case ToolUse(name=name, failed=failed, arguments=arguments):
-                pass
-            case Retrieval(source=source):
-                name, failed, arguments = source or "retrieval", None, None
-            case _:
-                continue
-        facts = found.setdefault(name, ToolFacts())
+    for i, kind in enumerate(tree.kinds):
+        if kind is not ToolUse and kind is not Retrieval:
+            continue
+        span = tree.spans[i]
+        if isinstance(span.work, ToolUse):
+            name, failed, arguments = span.work.name, span.work.failed, span.work.arguments
+        else:
+            name, failed, arguments = (isinstance(span.work, Retrieval) and span.work.source) or "retrieval", None, None
+        facts = found.get(name)
+        if facts is None:
+            facts = found[name] = ToolFacts()
         facts.uses += 1
         facts.failed += failed is True or span.error is not None
         facts.seconds += tree.end[i] - tree.start[i]
@@ -210,19 +212,24 @@ def _recomputed(case: Study) -> int | None:
 def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | None:
     """Calls that asked for a tool again right after it had failed: each such call once."""
     tree = case.tree
+    if not any(_failed(span) for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse):
+        return MicroUsd(0)
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}
     for i, span in enumerate(tree.spans):
         if isinstance(span.work, ToolUse):
-            failed = span.work.failed is True or span.error is not None
             issuer = by_id.get(span.work.issued_by) if span.work.issued_by is not None else None
-            uses.setdefault(span.work.name, []).append((tree.start[i], failed, issuer))
+            uses.setdefault(span.work.name, []).append((tree.start[i], _failed(span), issuer))
     asked: set[int] = set()
     for found in uses.values():
         for (_, failed, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
             if failed and second is not None and second != first:
                 asked.add(second)
     return _paid([costs[i] for i in asked])
+
+
+def _failed(tool: Span) -> bool:
+    return tool.error is not None or (isinstance(tool.work, ToolUse) and tool.work.failed is True)
 
 
 def _paid(costs: Collection[MicroUsd | None]) -> MicroUsd | None:

@@ -85,7 +85,10 @@ def price_of(
     ladder = _ladder(model, known, None if at is None else int(at // QUARTER))
     if input_tokens is None:
         return ladder[0][1] if len(ladder) == 1 else None
-    return next((price for above, price in reversed(ladder) if input_tokens > above), None)
+    for above, price in reversed(ladder):
+        if input_tokens > above:
+            return price
+    return None
 
 
 def price_for(call: ModelCall, at: float) -> Price | None:
