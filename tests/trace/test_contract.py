@@ -1,9 +1,12 @@
+import pytest
 from msgspec import structs
 from tasks import T0, call, human, span, step, tool
 
 from headway.core.span import ModelCall
 from headway.core.usage import Usage
+from headway.trace.anatomy import dissect
 from headway.trace.contract import Contraction, contract
+from headway.trace.phases import Phase
 from headway.trace.tree import ROOT_ID, Tree, grow
 
 
@@ -157,3 +160,20 @@ def test_a_made_root_ends_with_the_last_work_that_was_waited_for() -> None:
 def test_people_hold_nothing_up() -> None:
     tree = grow([step("root", 0, 9), human("h", 1, 3, "root"), span("t", 4, 5, tool("x", 0, 0).work, "h")])
     assert held(tree, contract(tree)) == {"t": "root"}
+
+
+@pytest.mark.parametrize("late", [0.0, 0.001, 0.002, 0.007, 0.2])
+def test_an_inner_record_that_ends_after_its_caller_has_gone_on_is_cut_there(late: float) -> None:
+    # the gateway closes its span a little after the agent has its answer and calls the tool
+    spans = [
+        step("task", 0, 3, agent="a"),
+        call("own1", 0, 1, "task", asks=("t",)),
+        call("gate1", 0.01, 1 + late, "own1", marks=(0.01, 0.5, 1.0)),
+        tool("t", 1, 2, "task", by="own1", call_id="t"),
+        call("own2", 2, 3, "task"),
+        call("gate2", 2.01, 3, "own2", marks=(2.01, 2.5, 3.0)),
+    ]
+    anatomy = dissect(spans)
+    assert anatomy.n == 2
+    assert anatomy.phases[Phase.TOOL] == pytest.approx(1.0)
+    assert anatomy.phases[Phase.HOP] == pytest.approx(0.02)

@@ -8,6 +8,13 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     """Task TTFT: first visible output - the user's request; seconds. Where it is unknown, ``notes`` says why."""
     tree = case.tree
     loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
+    shown = [
+        span.work.first_visible
+        for span, _ in loop
+        if isinstance(span.work, ModelCall) and span.work.shown and span.work.first_visible is not None
+    ]
+    if shown:
+        return tree.axis(min(shown))
     answers = [
         (span.work, end)
         for span, end in loop

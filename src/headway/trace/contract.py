@@ -103,6 +103,8 @@ def _merge(tree: Tree, inner: dict[int, list[int]]) -> None:
             usage: Usage = _filled(span.work.usage, outer.usage)
             tools = span.work.tool_calls or outer.tool_calls
             tree.spans[leaf] = structs.replace(span, work=structs.replace(work, usage=usage, tool_calls=tools))
+            if tree.start[leaf] < tree.end[wrapper]:  # what the caller did not wait for is no part of the call
+                tree.end[leaf] = min(tree.end[leaf], tree.end[wrapper])
 
 
 def _filled(inner: Known, outer: Known) -> Known:

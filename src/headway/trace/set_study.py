@@ -55,12 +55,12 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     tasks: int
     """In which it was found."""
     of: int
-    seconds: float
-    """Sum over the tasks of which it is known."""
+    seconds: float | None
+    """Sum over the tasks of which it is known; unknown where that is none."""
     share: float
     """Of the E2E of all sampled tasks together."""
-    cost: MicroUsd
-    """Sum over the tasks of which it is known."""
+    cost: MicroUsd | None
+    """Likewise."""
     worst: Finding
     """The dearest one."""
     worst_task: TaskId
@@ -260,17 +260,24 @@ def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:
     rows: list[FindingRow] = []
     for name, pairs in found.items():
         worst, where = max(pairs, key=lambda pair: (pair[0].seconds or 0.0, pair[0].cost or 0))
-        seconds = sum(finding.seconds or 0.0 for finding, _ in pairs)
+        seconds = _known(finding.seconds for finding, _ in pairs)
+        cost = _known(finding.cost for finding, _ in pairs)
         rows.append(
             FindingRow(
                 name=name,
                 tasks=len(pairs),
                 of=len(sample),
                 seconds=seconds,
-                share=seconds / whole if whole else 0.0,
-                cost=MicroUsd(sum(finding.cost or 0 for finding, _ in pairs)),
+                share=(seconds or 0.0) / whole if whole else 0.0,
+                cost=None if cost is None else MicroUsd(round(cost)),
                 worst=worst,
                 worst_task=where,
             )
         )
-    return tuple(sorted(rows, key=lambda row: (-row.share, -row.cost, -row.tasks, row.name)))
+    return tuple(sorted(rows, key=lambda row: (-row.share, -(row.cost or 0), -row.tasks, row.name)))
+
+
+def _known(values: Iterable[float | None]) -> float | None:
+    """The sum of what is known; unknown where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

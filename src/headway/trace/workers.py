@@ -49,7 +49,7 @@ class Workers:
         running: deque[Future[Result]] = deque()
         try:
             for piece in work:
-                running.append(self.pool.submit(do, piece))
+                running.append(self._submit(do, piece))
                 if len(running) > self._ahead:
                     yield running.popleft().result()
             while running:
@@ -60,6 +60,14 @@ class Workers:
                 " little memory.",
                 fix="Try again with --jobs 1, which takes longer and less memory.",
             ) from error
+
+    def _submit(self, do: Callable[[Work], Result], piece: Work) -> Future[Result]:
+        """Processes start here, with Ctrl-C blocked: they have not yet learnt to leave it to us."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self.pool.submit(do, piece)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def _means(row: Moved) -> tuple[str, str]:
 def _moved(at: Difference, unit: str) -> tuple[str, Text]:
     interval = f"[{_signed(at.low, unit)}, {_signed(at.high, unit)}]"
     if not at.shown:
-        return _signed(at.delta, unit), Text("not shown", "dim")
+        return _signed(at.delta, unit), Text(f"{interval} not shown", "dim")
     return _signed(at.delta, unit), Text(interval, "bold red" if at.delta > 0 else "bold green")
 
 

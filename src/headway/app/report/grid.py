@@ -27,7 +27,7 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         numbers = list(range(1, len(self._head) - self._words))
-        widths = [max(len(self._head[i]), *(row[i].cell_len for row in self._rows)) for i in range(len(self._head))]
+        widths = [max(len(self._head[i]), *(_width(row[i]) for row in self._rows)) for i in range(len(self._head))]
         room = options.max_width - (_LEAST_NAME + 2 if self._words else 0)
         while numbers and min(widths[0], _LEAST_NAME) + sum(widths[i] + 2 for i in numbers) > room:
             numbers.pop()
@@ -44,3 +44,8 @@ class Grid:
         for row in self._rows:
             table.add_row(*(row[i] for i in shown))
         yield table
+
+
+def _width(cell: Text) -> int:
+    """Columns of its widest line."""
+    return max((line.cell_len for line in cell.split()), default=0)

@@ -92,9 +92,9 @@ class Recurring(Struct, frozen=True, kw_only=True):
     name: str
     tasks: int
     of: int
-    path_s: float
+    path_s: float | None
     share: float
-    cost_usd_micro: int
+    cost_usd_micro: int | None
     worst_task: str
     worst: FindingLine
 

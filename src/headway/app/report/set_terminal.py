@@ -30,7 +30,7 @@ from headway.trace.set_study import SetReport
 from headway.trace.sets import Row, SetAnatomy
 from headway.trace.sources.intake import Refused
 from headway.trace.sources.skips import Skip
-from headway.trace.stats import Quantile
+from headway.trace.stats import Line, Quantile
 
 _ROWS = 10
 _BAR = 40
@@ -94,7 +94,7 @@ def spreads(made: SetAnatomy, decimals: int) -> RenderableType:
             row.name,
             row.known,
             row.figure(row.spread.mean),
-            *(with_interval(q, row.figure) for q in row.spread.quantiles),
+            *(with_interval(q, row.figure).replace(" [", "\n[") for q in row.spread.quantiles),
         )
         for row in spread_rows(made, decimals)
     ]
@@ -169,13 +169,18 @@ def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
     ]
     yield Grid(("N", "tasks", ""), rows, words=True) if rows else Text("No task has a model call.")
     if made.prefill is not None:
-        line = made.prefill
-        yield Text(
-            f"Reading: TTFT = {line.intercept:.3f} s + {line.slope * 1000:.3f} s per 1,000 tokens that are not cached"
-            f" [{line.slope_low * 1000:.3f}, {line.slope_high * 1000:.3f}], over {plural(line.n, 'call')}."
-        )
+        yield Text(_reading(made.prefill))
     if made.cached_share is not None:
         yield Text(f"Of the input tokens, {per_cent(made.cached_share)} came from a cache.")
+
+
+def _reading(line: Line) -> str:
+    if line.slope_low <= 0:
+        return f"Reading: over {plural(line.n, 'call')}, TTFT shows no relation to the tokens that are not cached."
+    return (
+        f"Reading: TTFT = {line.intercept:.3f} s + {line.slope * 1000:.3f} s per 1,000 tokens that are not cached"
+        f" [{line.slope_low * 1000:.3f}, {line.slope_high * 1000:.3f}], over {plural(line.n, 'call')}."
+    )
 
 
 def _sampled(report: SetReport) -> str:

@@ -9,7 +9,9 @@ from headway.trace.phases import HOP, QUEUE
 
 
 def no_hop(case: Case) -> Iterable[Lever]:
-    """Nothing between the parties."""
+    """Nothing between the parties; where no model is called there are none."""
+    if not case.study.turns:
+        return
     change = Change(case.study)
     change.scale(case.shares[HOP], lambda _: 0.0)
     yield predicted(

@@ -47,6 +47,7 @@ class Call(Struct, eq=False):
             provider=self.provider,
             first_token=self.first_token,
             first_visible=self.first_visible,
+            shown=self.first_visible is not None,
             usage=self.usage or Usage(),
             attempts=self.attempts,
             tool_calls=tuple(self.tools),

@@ -79,12 +79,7 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
         aspects=(
             Aspect(subject="times", quality=quality, known=0, of=0, how=how),
             _ttft(calls),
-            _aspect(
-                "tools",
-                [watched and not tool.inferred for tool in tools],
-                "timed where it ran",
-                "the gap between answer and next request",
-            ),
+            _tools([watched and not tool.inferred for tool in tools], timing),
             _aspect("tokens", [_counted(call) for call in calls], "reported by the engine", "no usage in the record"),
             _aspect(
                 "cache",
@@ -92,7 +87,7 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
                 "reported by the engine",
                 "the record does not say what was cached",
             ),
-            _aspect("cost", [call.cost is not None for call in calls], "recorded", "from tokens and list prices"),
+            _cost(calls),
             _aspect("retries", [call.attempts is not None for call in calls], "counted", "may contain hidden retries"),
             _aspect("prompts", [call.prompt is not None for call in calls], "kept, by digest", "not in the record"),
         ),
@@ -111,6 +106,23 @@ def _aspect(subject: Subject, known: Sequence[bool], yes: str, no: str) -> Aspec
     count = known.count(True)
     quality: Quality = "measured" if count else "unknown"
     return Aspect(subject=subject, quality=quality, known=count, of=len(known), how=yes if count else no)
+
+
+def _tools(timed: Sequence[bool], timing: Timing) -> Aspect:
+    if any(timed) or timing == "none" or not timed:
+        return _aspect("tools", timed, "timed where it ran", "no times in the record")
+    how = "the gap between answer and next request"
+    return Aspect(subject="tools", quality="derived", known=len(timed), of=len(timed), how=how)
+
+
+def _cost(calls: Sequence[ModelCall]) -> Aspect:
+    recorded = sum(call.cost is not None for call in calls)
+    if recorded:
+        return Aspect(subject="cost", quality="measured", known=recorded, of=len(calls), how="recorded")
+    counted = sum(map(_counted, calls))
+    how = "tokens times list price, where the list has one" if counted else "no usage in the record"
+    quality: Quality = "derived" if counted else "unknown"
+    return Aspect(subject="cost", quality=quality, known=counted, of=len(calls), how=how)
 
 
 def _ttft(calls: Sequence[ModelCall]) -> Aspect:
