@@ -1,18 +1,22 @@
 """Tasks as they are read, to trace files of other tools: one at a time, so that a set of any size goes through."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from headway.app.report.exports.target import whole_file
-from headway.app.report.figures import plural
+from headway.app.report.figures import EARLIEST, plural
 from headway.core.errors import BadInputError
+from headway.core.span import Span
 from headway.trace.anatomy import dissect
 from headway.trace.export.otlp import to_otlp
 from headway.trace.export.perfetto import HEAD, TAIL, encoded, events
 from headway.trace.prices import PriceOf
+from headway.trace.skew import shifted
 from headway.trace.sources.intake import Imported
+
+_DAY: Final = 86_400.0
 
 
 class TraceFiles:
@@ -41,7 +45,7 @@ class TraceFiles:
             return
         self.written += 1
         if self._otlp is not None:
-            self._otlp.write(to_otlp(one.spans) + b"\n")
+            self._otlp.write(to_otlp(_dated(one.spans)) + b"\n")
         if self._perfetto is not None:
             for event in encoded(events(dissect(one.spans, prices=self._prices), self.written, one.title)):
                 self._perfetto.write(self._comma + event)
@@ -51,6 +55,12 @@ class TraceFiles:
         """How much was written."""
         left = f"; {plural(self.untimed, 'task')} without times left out" if self.untimed else ""
         return plural(self.written, "task") + left
+
+
+def _dated(spans: Sequence[Span]) -> Sequence[Span]:
+    """The spans a day later where they count from a start of their own: what begins at 0 has no time in OTLP."""
+    relative = min((span.start for span in spans), default=EARLIEST) < EARLIEST
+    return [shifted(span, _DAY) for span in spans] if relative else spans
 
 
 @contextmanager
