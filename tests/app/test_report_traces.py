@@ -64,9 +64,7 @@ def test_a_record_without_times_makes_no_trace_and_leaves_no_file(tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "folder", ["claude_code", "codex_rollout", "handmade", "jaeger_genai", "langfuse"]
-)
+@pytest.mark.parametrize("folder", ["claude_code", "codex_rollout", "handmade", "jaeger_genai", "langfuse"])
 def test_real_tasks_come_back_with_the_same_anatomy(folder: str, tmp_path: Path) -> None:
     tasks, _ = take(sample(f"traces/{folder}"))
     export(tmp_path, *tasks)
