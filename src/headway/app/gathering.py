@@ -11,6 +11,7 @@ from headway.trace.filed import Row
 from headway.trace.filing import Filing, Progress
 from headway.trace.prices import PriceOf
 from headway.trace.sources.intake import Intake
+from headway.trace.workers import rarely_collected
 
 Heard = Callable[[Progress], None]
 """Told now and then how far the reading has got."""
@@ -58,7 +59,7 @@ class Gathering:
         """
         none = True
         for path in self._archives:
-            with Archive(path, readonly=True) as archive:
+            with Archive(path, readonly=True) as archive, rarely_collected():
                 for row in archive.rows(self._prices):
                     none = False
                     yield row

@@ -130,7 +130,7 @@ class SetStudy:
         self._full = False
         self._bytes = 0
         self._report: SetReport | None = None
-        self._aspects: dict[Subject, list[Aspect]] = {}
+        self._aspects: dict[Subject, _Tally] = {}
         self._remarks: dict[str, int] = {}
 
     @property
@@ -149,7 +149,11 @@ class SetStudy:
         self._report = None
         self._rows.append(facts)
         for aspect in map(_counted, verdict.aspects):
-            self._aspects[aspect.subject] = [_both(*self._aspects.get(aspect.subject, ()), aspect)]
+            tally = self._aspects.get(aspect.subject)
+            if tally is None:
+                self._aspects[aspect.subject] = _Tally(aspect, aspect.known, aspect.of)
+            else:
+                tally.add(aspect)
         for remark in verdict.remarks:
             self._remarks[remark] = self._remarks.get(remark, 0) + 1
         rank_of = int(digest(facts.task), 16)
@@ -187,7 +191,7 @@ class SetStudy:
             changed=_changed([one.outcome for one in sample if one.outcome is not None]),
             sampled=len(sample),
             slowest=tuple(sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]),
-            aspects=tuple(found[0] for found in self._aspects.values()),
+            aspects=tuple(tally.aspect() for tally in self._aspects.values()),
             remarks=tuple(sorted(self._remarks.items(), key=lambda item: -item[1])),
         )
 
@@ -199,11 +203,21 @@ def _counted(aspect: Aspect) -> Aspect:
     return structs.replace(aspect, known=int(aspect.quality != "unknown"), of=1)
 
 
-def _both(*aspects: Aspect) -> Aspect:
-    """Those of one subject as one: the counts added up, said as the first says it that knows anything."""
-    telling = next((aspect for aspect in aspects if aspect.known), aspects[0])
-    known, of = (sum(counts) for counts in zip(*((aspect.known, aspect.of) for aspect in aspects), strict=True))
-    return structs.replace(telling, known=known, of=of)
+class _Tally(Struct):
+    """What all tasks say of one subject: the counts added up, said as the first says it that knows anything."""
+
+    telling: Aspect
+    known: int
+    of: int
+
+    def add(self, aspect: Aspect) -> None:
+        if aspect.known and not self.known:
+            self.telling = aspect
+        self.known += aspect.known
+        self.of += aspect.of
+
+    def aspect(self) -> Aspect:
+        return structs.replace(self.telling, known=self.known, of=self.of)
 
 
 def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:

@@ -1,13 +1,16 @@
 """The anatomy of a set of tasks: how its times, tokens and money are spread, and what the slow ones spend more on."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
+from operator import attrgetter
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
 from headway.trace.facts import CallPoint, ModelFacts, TaskFacts, ToolFacts
+from headway.trace.phases import Phase
 from headway.trace.stats import Line, Quantile, fit, quantiles, rank
 
 SCATTER = 2000
@@ -114,7 +117,7 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
     ]
     priced = [(row.cost, row.calls) for row in rows if row.cost is not None and row.calls]
     read = sum(total for _, total in cached)
-    points = sorted((point for row in rows for point in row.points), key=lambda point: point.input_tokens)
+    points = sorted([point for row in rows for point in row.points], key=attrgetter("input_tokens"))
     starts = [row.started_at for row in timed]
     return SetAnatomy(
         tasks=len(rows),
@@ -127,7 +130,7 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         task_ttft=spread([row.task_ttft for row in timed]),
         n=spread([float(row.n) for row in rows]),
         histogram=tuple(sorted(Counter(row.n for row in rows).items())),
-        phases=_rows(timed, lambda row: {phase.value: seconds for phase, seconds in row.phases.items()}),
+        phases=_rows(timed, lambda row: row.phases),
         stages=_rows(timed, lambda row: row.stages),
         tools=_tools(rows, timed),
         models=_models(rows, timed),
@@ -153,14 +156,16 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(known=len(known), of=len(all_values), mean=sum(known) / len(known), quantiles=quantiles(known))
 
 
-def _rows(timed: Sequence[TaskFacts], parts: Callable[[TaskFacts], dict[str, float]]) -> tuple[Row, ...]:
+def _rows(
+    timed: Sequence[TaskFacts], parts: Callable[[TaskFacts], Mapping[Phase, float] | Mapping[str, float]]
+) -> tuple[Row, ...]:
     """One row per name; the tasks are in order of E2E."""
     columns: dict[str, list[tuple[int, float]]] = {}  # where a name occurs: most names occur in few of many tasks
     for place, row in enumerate(timed):
         for name, seconds in parts(row).items():
             columns.setdefault(name, []).append((place, seconds))
     whole = sum(row.e2e or 0.0 for row in timed)
-    rows = [_row(name, column, len(timed), whole) for name, column in columns.items()]
+    rows = [_row(str(name), column, len(timed), whole) for name, column in columns.items()]
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
@@ -180,7 +185,9 @@ def _row(name: str, column: Sequence[tuple[int, float]], size: int, whole: float
 
 
 def _mean(column: Sequence[tuple[int, float]], first: int, beyond: int) -> float:
-    return sum(seconds for place, seconds in column if first <= place < beyond) / (beyond - first)
+    """Over the tasks of a range of places; the column is in their order."""
+    within = column[bisect_left(column, (first,)) : bisect_left(column, (beyond,))]
+    return sum(seconds for _, seconds in within) / (beyond - first)
 
 
 def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolRow, ...]:

@@ -6,8 +6,10 @@ is always a value that occurred, and infinite values (failures) may be among the
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import ceil, exp, inf, lgamma, log, sqrt
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
@@ -86,6 +88,7 @@ def rank(n: int, q: float) -> int:
     return max(ceil(q * n - 1e-9) - 1, 0)
 
 
+@lru_cache(maxsize=64)
 def _ranks(n: int, q: float) -> tuple[int, int]:
     """Ranks, from 1, that the quantile lies between with `LEVEL`; 0 and n + 1 are beyond the sample."""
     spread = _TAIL * sqrt(n * q * (1 - q)) + 2
@@ -166,7 +169,7 @@ def fit(points: Sequence[tuple[float, float]]) -> Line | None:
     Its interval is Sen's (1968), from the order statistics of the slopes and Kendall's variance. At most 600 points,
     evenly chosen by x, are paired. ``None`` where fewer than 8 points or fewer than 3 different x make a line a guess.
     """
-    chosen = _spread(sorted(points), 600)
+    chosen = _spread(sorted(points, key=itemgetter(0)), 600)
     n = len(chosen)
     if n < 8 or len({x for x, _ in chosen}) < 3:  # noqa: PLR2004 - the docstring says so
         return None

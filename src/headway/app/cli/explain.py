@@ -166,9 +166,10 @@ def _recorded(path: Path | None, question: "Question", *, last: bool, whole: boo
 
 def _work_out(found: "Found") -> None:
     from headway.app.progress import working
+    from headway.trace.workers import rarely_collected
 
     if found.task is None:
-        with working("working out levers and findings"):
+        with working("working out levers and findings"), rarely_collected():
             found.study.report()
 
 
