@@ -1,5 +1,7 @@
 """Small tasks for the tests of the analysis: seconds from T0, short ids, and forests of any kind."""
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolCallRef, ToolUse, Work
@@ -72,6 +74,15 @@ def step(name: str, start: float, end: float | None, parent: str | None = None, 
 
 def human(name: str, start: float, end: float | None, parent: str | None = None) -> Span:
     return span(name, start, end, HumanWait(), parent)
+
+
+def lost(spans: Sequence[Span], kept: Sequence[Span]) -> set[SpanId]:
+    """Ids that are gone without a reason; an inferred tool has one where its agent timed it, too."""
+    timed = {one.work.call_id for one in kept if isinstance(one.work, ToolUse) and not one.work.inferred} - {None}
+    twice = {
+        one.id for one in spans if isinstance(one.work, ToolUse) and one.work.inferred and one.work.call_id in timed
+    }
+    return {one.id for one in spans} - {one.id for one in kept} - twice
 
 
 _ids = st.integers(0, 14).map(lambda number: SpanId(f"{number:016x}"))
