@@ -23,6 +23,8 @@ def span(number: int, name: str = "step") -> Span:
 class Gate:
     """A sink that opens when told to, so that a test decides when the writer is busy."""
 
+    lost = 0
+
     def __init__(self) -> None:
         self.entered = threading.Event()
         self.open = threading.Event()
@@ -36,6 +38,8 @@ class Gate:
 
 class Refusing:
     """A sink that can never be written, as with a full disk."""
+
+    lost = 0
 
     def __init__(self) -> None:
         self.tried = threading.Event()
@@ -143,6 +147,33 @@ def test_an_outage_is_logged_once_retried_and_survived(tmp_path: Path, caplog: p
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "spans are kept waiting",
         "spans are written again",
+    ]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_taken_away_is_noticed_counted_and_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, replaced: bool
+) -> None:
+    path, other = tmp_path / "s.db", tmp_path / "other.db"
+    with Store(other) as store:
+        store.write([span(99)])
+    with Store(path) as store, Recorder(store, capacity=100, interval=60.0) as recorder:
+        for number in range(3):
+            recorder.record(span(number))
+        assert recorder.flush(timeout=20)
+        for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+            file.unlink()
+        if replaced:
+            other.rename(path)
+        for number in (3, 4):
+            recorder.record(span(number))
+            assert recorder.flush(timeout=20)
+        assert (recorder.recorded, recorder.dropped) == (5, 3)
+        with Store(path, readonly=True) as reader:
+            assert reader.spans(T) == tuple(span(number) for number in ((3, 4, 99) if replaced else (3, 4)))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path} was removed or replaced: 3 spans written to it are gone",
+        "3 of 5 spans were dropped",
     ]
 
 

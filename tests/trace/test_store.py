@@ -8,6 +8,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -292,8 +293,37 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 7")
-    with pytest.raises(BadInputError, match="schema version 7; this Headway reads up to 1"):
+    with pytest.raises(BadInputError, match="schema version 7; this Headway reads up to 2"):
         Store(path)
+
+
+VERSION_1 = """
+CREATE TABLE span (
+    task TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, session TEXT, kind TEXT NOT NULL, name TEXT NOT NULL,
+    start REAL NOT NULL, "end" REAL, error TEXT, model TEXT, tokens INTEGER, body BLOB NOT NULL,
+    PRIMARY KEY (task, id)
+);
+CREATE INDEX span_by_start ON span (start, task);
+PRAGMA application_id = 0x48445759;
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_store_of_the_first_version_is_read_and_carried_over(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    old = [call("t", number, "m", Usage(input_tokens=1, output_tokens=2), start=float(number)) for number in range(3)]
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.executescript(VERSION_1)
+        for one in old:
+            row = one.task, one.id, None, one.session, "call", one.name, one.start, one.end, None, "m", 3
+            db.execute("INSERT INTO span VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", (*row, msgspec.msgpack.encode(one)))
+    for readonly in (True, False):
+        with Store(path, readonly=readonly) as store:
+            assert store.spans(TaskId("t")) == tuple(old)
+            assert store.row(TaskId("t")).tokens == 9
+    with Store(path) as store:
+        store.write([old[0], step("new", start=9.0)])
+        assert [(row.task, row.spans) for row in store.tasks()] == [("new", 1), ("t", 3)]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
@@ -313,8 +343,9 @@ def test_a_body_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         store.write([step("t")])
         with closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("UPDATE span SET body = x'00'")
-        with pytest.raises(BadInputError, match="span of task t that cannot be read"):
-            store.spans(TaskId("t"))
+        for read in (store.spans, store.row):
+            with pytest.raises(BadInputError, match="span of task t that cannot be read"):
+                read(TaskId("t"))
 
 
 def test_a_store_that_others_hold_says_so(tmp_path: Path) -> None:

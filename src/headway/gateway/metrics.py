@@ -128,7 +128,7 @@ class Metrics:
             ),
             *_replicas(view),
             *_family("headway_spans_recorded_total", "counter", "Spans handed to the store.", [({}, spans_recorded)]),
-            *_family("headway_spans_dropped_total", "counter", "Spans lost to a full buffer.", [({}, spans_dropped)]),
+            *_family("headway_spans_dropped_total", "counter", "Spans lost for good.", [({}, spans_dropped)]),
             *_process(),
         ]
         return ("\n".join(lines) + "\n").encode(errors="replace")

@@ -21,6 +21,11 @@ _GRACE = 5.0
 class SpanSink(Protocol):
     """Where spans end up; `headway.trace.store.Store` is one."""
 
+    @property
+    def lost(self) -> int:
+        """Spans that were written and are gone again."""
+        ...
+
     def write(self, spans: Sequence[Span]) -> None:
         """Write all of ``spans`` or none; writing one again replaces it.
 
@@ -34,9 +39,9 @@ class SpanSink(Protocol):
 class Recorder:
     """A bounded buffer of spans and the thread that empties it into a store, which stays the caller's to close.
 
-    ``recorded`` counts spans that are in the store; ``dropped`` those that never will be: the buffer was full, they
-    could not be encoded, or the store could not be written before `close` gave up. Every span taken is in exactly one
-    of the two in the end.
+    ``recorded`` counts spans that were written to the store; ``dropped`` those that are not in it in the end: the
+    buffer was full, they could not be encoded, the store could not be written before `close` gave up. Every span taken
+    is in exactly one of the two; those whose file was taken away after they were written are in both.
 
     Args:
         store: where spans go. It is only used from the recorder's thread.
@@ -72,7 +77,7 @@ class Recorder:
     @property
     def dropped(self) -> int:
         """Spans lost for good."""
-        return self._overflowed + self._abandoned
+        return self._overflowed + self._abandoned + self._store.lost
 
     @property
     def waiting(self) -> int:
@@ -105,7 +110,8 @@ class Recorder:
         self._wake.set()
         self._thread.join(timeout + _GRACE)
         if self.dropped:
-            _log.warning("%d of %d spans were dropped", self.dropped, self.dropped + self.recorded)
+            taken = self.recorded + self._overflowed + self._abandoned
+            _log.warning("%d of %d spans were dropped", self.dropped, taken)
 
     def _run(self) -> None:
         while self._give_up_at is None or self._buffer or self._flushes:

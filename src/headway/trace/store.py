@@ -1,5 +1,6 @@
 """The store: every span that was recorded, in one SQLite file that many may read while others write."""
 
+import logging
 import os
 import sqlite3
 import threading
@@ -7,55 +8,41 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
-from msgspec import Struct
 
 from headway.core.errors import AmbiguousError, BadInputError, NotFoundError, StoreError
-from headway.core.span import ModelCall, Span
-from headway.core.task import SessionId, TaskId
+from headway.core.span import Span
+from headway.core.task import TaskId
+from headway.trace.task_row import TaskRow, summed_up
+
+_log = logging.getLogger(__name__)
 
 _APPLICATION_ID = 0x48445759  # "HDWY"
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _PAGE_BYTES = 8192
 """Of a new file. In SQLite's own 4096, spans of about 1 kB leave more of each page empty and cost more to write."""
 _SCHEMA = f"""
 CREATE TABLE span (
-    task TEXT NOT NULL, id TEXT NOT NULL, parent TEXT, session TEXT, kind TEXT NOT NULL, name TEXT NOT NULL,
-    start REAL NOT NULL, "end" REAL, error TEXT, model TEXT, tokens INTEGER, body BLOB NOT NULL,
-    PRIMARY KEY (task, id)
+    task TEXT NOT NULL, id TEXT NOT NULL, start REAL NOT NULL, body BLOB NOT NULL, PRIMARY KEY (task, id)
 );
 CREATE INDEX span_by_start ON span (start, task);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 """
-_ROW = "(?,?,?,?,?,?,?,?,?,?,?,?)"
+"""Each further column would cost a write about 3 %; what it would hold is quickly read off the bodies of one task."""
+_LEAVE_1 = "ALTER TABLE span RENAME TO span_1; DROP INDEX span_by_start;"
+_TAKE_OVER_1 = "INSERT INTO span SELECT task, id, start, body FROM span_1; DROP TABLE span_1;"
+"""Version 1 had eight more columns; a reader does not mind them."""
+_ROW = "(?,?,?,?)"
 _ROWS_PER_STATEMENT = 64
 """SQLite works without the interpreter's lock, so a statement of many rows leaves the gateway's thread free; one
 statement per row would hand the lock to and fro."""
 _CANDIDATES = 8
 _OURS_OR = "Move the file away, or name another with --store."
-
-
-class TaskRow(Struct, frozen=True, kw_only=True):
-    """One task at a glance. Times are epoch seconds."""
-
-    task: TaskId
-    session: SessionId | None
-    started_at: float
-    """Start of its first span that is not a person's waiting: that lies before the task."""
-    ended_at: float | None
-    """End of the span that ended last; unknown while none has."""
-    spans: int
-    calls: int
-    errors: int
-    """Spans that ended in an error."""
-    tokens: int | None
-    """Input and output of all calls; unknown when any call's is."""
-    models: tuple[str, ...]
 
 
 class Store:
@@ -76,28 +63,21 @@ class Store:
 
     def __init__(self, path: Path, *, readonly: bool = False, max_bytes: int = 1024**3, patience: float = 5.0) -> None:
         self.path = path
+        self.lost = 0
+        """Spans written here and gone with the file, when somebody removed or replaced it."""
+        self._written = 0
+        """Spans written to the file as it is."""
+        self._file: tuple[int, int] | None = None
+        """Which file is open; ``None`` while there is none."""
+        self._readonly = readonly
+        self._patience = patience
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(Span)
         if readonly and not path.exists():
             raise nothing_recorded(path)
-        with self._explained():
-            if not readonly:
-                _create_private(path)
-            self._db = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode=rw",
-                uri=True,
-                timeout=patience,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-        try:
-            with self._explained():
-                self._prepare(readonly=readonly)
-        except BaseException:
-            self._db.close()
-            raise
+        self._open()
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +98,15 @@ class Store:
             ValueError: a value that cannot be encoded, such as a lone surrogate in a name.
             OverflowError: a number beyond 64 bits.
         """
-        rows = (self._row(span) for span in spans)
+        encode = self._encoder.encode
+        rows = ((span.task, span.id, span.start, encode(span)) for span in spans)
         with self._lock, self._explained():
+            if not self._readonly:
+                self._follow_file()
             with self._transaction("IMMEDIATE"):
                 while chunk := list(islice(rows, _ROWS_PER_STATEMENT)):
-                    self._db.execute(_insert(len(chunk)), [value for row in chunk for value in row])
+                    self._db.execute(_insert(len(chunk)), list(chain.from_iterable(chunk)))
+            self._written += len(spans)
             self._make_room()
 
     def spans(self, task: TaskId) -> tuple[Span, ...]:
@@ -132,7 +116,7 @@ class Store:
         try:
             return tuple(self._decoder.decode(body) for (body,) in rows)
         except msgspec.MsgspecError as error:
-            raise BadInputError(f"{self.path} holds a span of task {task} that cannot be read: {error}.") from error
+            raise self._unreadable(task, error) from error
 
     def tasks(self, limit: int = 20, *, errors: bool = False, model: str | None = None) -> tuple[TaskRow, ...]:
         """The tasks that were active last, newest first.
@@ -148,7 +132,7 @@ class Store:
                 if len(found) >= limit:
                     break
                 row = self._summary(task)
-                if (row.errors or not errors) and (model is None or model in row.models):
+                if row is not None and (row.errors or not errors) and (model is None or model in row.models):
                     found.append(row)
         return tuple(found)
 
@@ -160,7 +144,7 @@ class Store:
         """
         with self._lock, self._explained():
             found = self._summary(task)
-        if not found.spans:
+        if found is None:
             raise NotFoundError(f"There is no task {task!r} in {self.path}.")
         return found
 
@@ -208,9 +192,40 @@ class Store:
         with self._lock, self._explained():
             return self._size()
 
-    def _prepare(self, *, readonly: bool) -> None:
+    def _open(self) -> None:
+        with self._explained():
+            if not self._readonly:
+                _create_private(self.path)
+            self._db = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=self._patience,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        try:
+            with self._explained():
+                self._prepare()
+                self._file = _file(self.path)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _follow_file(self) -> None:
+        """If the file was removed or replaced, write to what is there now: the old one is out of everybody's reach."""
+        found = _file(self.path)
+        if found is not None and found == self._file:
+            return
+        if self._file is not None:
+            _log.error("%s was removed or replaced: %d spans written to it are gone", self.path, self._written)
+            self.lost += self._written
+            self._written, self._file = 0, None
+            self._db.close()
+        self._open()
+
+    def _prepare(self) -> None:
         self._refuse_others()
-        if readonly:
+        if self._readonly:
             if not self._user_version():
                 raise nothing_recorded(self.path)
             self._db.execute("PRAGMA query_only = ON")
@@ -221,9 +236,17 @@ class Store:
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute(f"PRAGMA journal_size_limit = {64 * 1024**2}")
         with self._transaction("IMMEDIATE"):
-            if not self._user_version():
-                for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
+            match self._user_version():
+                case 0:
+                    self._run(_SCHEMA)
+                case 1:
+                    self._run(_LEAVE_1 + _SCHEMA + _TAKE_OVER_1)
+                case _:
+                    pass
+
+    def _run(self, statements: str) -> None:
+        for statement in statements.split(";"):
+            self._db.execute(statement)
 
     def _refuse_others(self) -> None:
         version, owner = self._user_version(), self._pragma("application_id")
@@ -241,17 +264,6 @@ class Store:
     def _user_version(self) -> int:
         return int(self._pragma("user_version"))
 
-    def _row(self, span: Span) -> tuple[Any, ...]:
-        model, tokens = None, None
-        if isinstance(span.work, ModelCall):
-            model, usage = span.work.model, span.work.usage
-            if usage.input_tokens is not None and usage.output_tokens is not None:
-                tokens = usage.input_tokens + usage.output_tokens
-        kind = span.work.__struct_config__.tag
-        body = self._encoder.encode(span)
-        key = (span.task, span.id, span.parent, span.session, kind, span.name)
-        return (*key, span.start, span.end, span.error, model, tokens, body)
-
     def _newest(self) -> Iterator[TaskId]:
         seen: set[TaskId] = set()
         for (task,) in self._db.execute("SELECT task FROM span ORDER BY start DESC, task DESC"):
@@ -259,24 +271,15 @@ class Store:
                 seen.add(task)
                 yield task
 
-    def _summary(self, task: TaskId) -> TaskRow:
-        session, start, end, spans, calls, errors, counted, tokens, models = self._db.execute(
-            """SELECT MAX(session), COALESCE(MIN(start) FILTER (WHERE kind <> 'human'), MIN(start)), MAX("end"),
-            COUNT(*), COUNT(model), COUNT(error), COUNT(tokens), SUM(tokens),
-            json_group_array(DISTINCT model) FILTER (WHERE model IS NOT NULL) FROM span WHERE task = ?""",
-            (task,),
-        ).fetchone()
-        return TaskRow(
-            task=task,
-            session=session,
-            started_at=start,
-            ended_at=end,
-            spans=spans,
-            calls=calls,
-            errors=errors,
-            tokens=tokens if counted == calls else None,
-            models=tuple(sorted(msgspec.json.decode(models, type=list[str]))),
-        )
+    def _summary(self, task: TaskId) -> TaskRow | None:
+        bodies = [body for (body,) in self._db.execute("SELECT body FROM span WHERE task = ?", (task,))]
+        try:
+            return summed_up(task, bodies) if bodies else None
+        except msgspec.MsgspecError as error:
+            raise self._unreadable(task, error) from error
+
+    def _unreadable(self, task: TaskId, error: Exception) -> BadInputError:
+        return BadInputError(f"{self.path} holds a span of task {task} that cannot be read: {error}.")
 
     def _size(self) -> int:
         used = int(self._pragma("page_count")) - int(self._pragma("freelist_count"))
@@ -329,6 +332,15 @@ def _insert(rows: int) -> str:
 def _create_private(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Which file lies at ``path``, whatever its name: ``None`` where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _listed(tasks: Sequence[str]) -> str:

@@ -1,0 +1,81 @@
+"""A task at a glance: what its spans come to, read off their bodies without decoding the rest of them."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct, field
+
+from headway.core.span import ModelCall
+from headway.core.task import SessionId, TaskId
+from headway.core.usage import Usage
+
+_CALL = ModelCall.__struct_config__.tag
+_HUMAN = "human"
+
+
+class TaskRow(Struct, frozen=True, kw_only=True):
+    """One task at a glance. Times are epoch seconds."""
+
+    task: TaskId
+    session: SessionId | None
+    started_at: float
+    """Start of its first span that is not a person's waiting: that lies before the task."""
+    ended_at: float | None
+    """End of the span that ended last; unknown while none has."""
+    spans: int
+    calls: int
+    errors: int
+    """Spans that ended in an error."""
+    tokens: int | None
+    """Input and output of all calls; unknown when any call's is."""
+    models: tuple[str, ...]
+
+
+class _Work(Struct, frozen=True):
+    kind: str = field(name="type")
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+class _Span(Struct, frozen=True):
+    """As much of a span as a row needs; decoding skips the rest."""
+
+    start: float
+    end: float | None
+    work: _Work
+    session: SessionId | None = None
+    error: str | None = None
+
+
+_decoder = msgspec.msgpack.Decoder(_Span)
+
+
+def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
+    """The row of a task with these spans, of which there is at least one.
+
+    Raises:
+        msgspec.MsgspecError: one of them is no span.
+    """
+    spans = [_decoder.decode(body) for body in bodies]
+    own = [span for span in spans if span.work.kind != _HUMAN] or spans
+    calls = [span.work for span in spans if span.work.kind == _CALL]
+    return TaskRow(
+        task=task,
+        session=max((span.session for span in spans if span.session is not None), default=None),
+        started_at=min(span.start for span in own),
+        ended_at=max((span.end for span in spans if span.end is not None), default=None),
+        spans=len(spans),
+        calls=len(calls),
+        errors=sum(span.error is not None for span in spans),
+        tokens=_tokens([call.usage for call in calls]),
+        models=tuple(sorted({call.model for call in calls if call.model is not None})),
+    )
+
+
+def _tokens(usages: Sequence[Usage]) -> int | None:
+    total = 0
+    for usage in usages:
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        total += usage.input_tokens + usage.output_tokens
+    return total if usages else None
