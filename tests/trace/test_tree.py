@@ -216,3 +216,13 @@ def test_tools_that_share_a_reused_id_are_all_kept() -> None:
         tool("guess", 4, 5, "task", call_id="call_0", inferred=True),
     ]
     assert len(grow(spans).spans) == 4
+
+
+def test_inferred_tools_that_share_an_id_are_not_taken_for_one_timed_tool() -> None:
+    spans = [
+        step("task", 0, 6),
+        tool("own", 0, 1, "task", call_id="call_0"),
+        tool("guess1", 0, 1, "task", call_id="call_0", inferred=True),
+        tool("guess2", 4, 5, "task", call_id="call_0", inferred=True),
+    ]
+    assert len(grow(spans).spans) == 4

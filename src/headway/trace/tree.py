@@ -142,16 +142,19 @@ def _unique(spans: Sequence[Span], notes: list[str]) -> list[Span]:
 
 
 def _seen_once(spans: list[Span], notes: list[str]) -> list[Span]:
-    """A tool timed where it ran, and inferred by the gateway from the calls around it, is one tool: the timed one."""
-    tools = [(span, span.work) for span in spans if isinstance(span.work, ToolUse) and span.work.call_id is not None]
-    timed: dict[str | None, list[SpanId]] = {}
-    for span, work in tools:
-        if not work.inferred:
-            timed.setdefault(work.call_id, []).append(span.id)
+    """A tool timed where it ran, and inferred by the gateway from the calls around it, is one tool: the timed one.
+
+    Told by the id of the tool's call, where each side has it once: some engines use one again.
+    """
+    timed: dict[str, list[Span]] = {}
+    inferred: dict[str, list[Span]] = {}
+    for span in spans:
+        if isinstance(span.work, ToolUse) and span.work.call_id is not None:
+            (inferred if span.work.inferred else timed).setdefault(span.work.call_id, []).append(span)
     twice = {
-        span.id: timed[work.call_id][0]
-        for span, work in tools
-        if work.inferred and len(timed.get(work.call_id, ())) == 1
+        guesses[0].id: timed[call][0].id
+        for call, guesses in inferred.items()
+        if len(guesses) == 1 and len(timed.get(call, ())) == 1
     }
     if not twice:
         return spans
