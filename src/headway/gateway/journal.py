@@ -4,6 +4,8 @@ Nothing here may harm a request: an exception out of identity or metrics is coun
 """
 
 import logging
+import sys
+import traceback
 from collections.abc import Callable
 from typing import Final
 
@@ -146,9 +148,15 @@ class Journal:
         self._metrics.observe_call(span)
 
     def _fault(self) -> None:
+        """Told without the exception's message, which may hold what a prompt said."""
         self.faults += 1
         if self.faults == 1:
-            _log.exception("a call could not be observed; it was served, and further such faults are only counted")
+            kind, _, trace = sys.exc_info()
+            _log.error(
+                "a call could not be observed (%s); it was served, and further such faults are only counted:\n%s",
+                "unknown" if kind is None else kind.__name__,
+                "".join(traceback.format_tb(trace)),
+            )
 
     def _span_id(self) -> SpanId:
         return SpanId(self._ids.span())

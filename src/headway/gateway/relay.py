@@ -207,7 +207,7 @@ class WholeRelay:
             raise BrokenAnswerError(
                 "upstream_oversize",
                 f"The engine's answer is longer than {self._limit} bytes.",
-                fix="Ask for a shorter answer, or raise response_bytes.",
+                fix="Ask for a shorter answer.",
             )
 
     def end(self, now: float) -> None:

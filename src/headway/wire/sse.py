@@ -56,7 +56,7 @@ class EventScanner:
         if len(tail) > self._max_bytes:
             raise UpstreamError(
                 f"The engine sent {len(tail)} bytes of one event without ending it; the limit is {self._max_bytes}.",
-                fix="Check that the upstream URL streams server-sent events, or raise response_bytes.",
+                fix="Check that the upstream URL streams server-sent events.",
             )
         return whole
 
