@@ -28,6 +28,8 @@ QUESTION: list[Any] = [{"role": "user", "content": "one two three"}]
 class SpanList:
     """Where a test's recorder writes."""
 
+    lost = 0
+
     def __init__(self) -> None:
         self.spans: list[Span] = []
 
