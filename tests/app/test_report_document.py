@@ -10,7 +10,7 @@ from headway.app.report.document import Account, TaskList, task_json, tasks_json
 from headway.core.task import SessionId, TaskId
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
-from headway.trace.store import TaskRow
+from headway.trace.task_row import TaskRow
 
 
 def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:

@@ -16,7 +16,7 @@ from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.levers import Lever
-from headway.trace.store import TaskRow
+from headway.trace.task_row import TaskRow
 
 Levers = tuple[Lever, ...]
 SECTIONS = ("WATERFALL", "FORMULA", "CRITICAL PATH", "TOKENS AND MONEY", "LEVERS", "NOT KNOWN")

@@ -256,7 +256,7 @@ class Breaking(Identifier):
     """Identity with a bug."""
 
     def decide(self, opening: CallOpening, now: float) -> Identity:
-        raise RuntimeError(opening.model, now)
+        raise RuntimeError(f"said in confidence: {opening.messages!r}", now)
 
 
 async def test_a_bug_in_identity_harms_no_request(caplog: pytest.LogCaptureFixture) -> None:
@@ -268,6 +268,8 @@ async def test_a_bug_in_identity_harms_no_request(caplog: pytest.LogCaptureFixtu
         page = await served.ask(b"GET /metrics HTTP/1.1\r\n\r\n")
         served.gateway.journal.faults = 0
     assert b"headway_observation_faults_total 2\n" in page.body
+    assert "RuntimeError" in caplog.text
+    assert "role" not in caplog.text  # of the messages that the exception names
     assert len({span.task for span in spans}) == 2
     assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
 

@@ -15,7 +15,8 @@ from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace.account import TaskAccount, recorded
 from headway.trace.anatomy import Anatomy
-from headway.trace.store import Store, TaskRow
+from headway.trace.store import Store
+from headway.trace.task_row import TaskRow
 
 PATIENCE: Final = 5.0
 """Seconds for the last span to reach the store; it is written within a tenth of one."""

@@ -21,7 +21,7 @@ from headway.trace.path import Segment
 from headway.trace.sources.intake import Intake, Refused
 from headway.trace.sources.skips import Skip
 from headway.trace.sources.verdict import Aspect, Verdict
-from headway.trace.store import TaskRow
+from headway.trace.task_row import TaskRow
 from headway.trace.waterfall import Bar
 from headway.trace.whatif import Outcome
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from headway.app.report.figures import count, decimals_for, moment, plural, printable, seconds, short_id
 from headway.core.task import TaskId
-from headway.trace.store import TaskRow
+from headway.trace.task_row import TaskRow
 
 _TITLES = ("task", "when", "took", "calls", "tokens", "status", "models")
 _NUMBERS = {"took", "calls", "tokens"}
