@@ -14,6 +14,8 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 1024
 """Spans per transaction: a lock held for about 10 ms, and what a crash can lose of what was being written."""
+_CALM = 32
+"""Spans in a write that no request notices: when more come within an interval they are written more often."""
 _GRACE = 5.0
 """Seconds that the attempt being made when `Recorder.close` gives up may still take; a store's own patience."""
 
@@ -46,7 +48,7 @@ class Recorder:
     Args:
         store: where spans go. It is only used from the recorder's thread.
         capacity: how many spans may wait; also how much an unwritable store can cost in memory.
-        interval: seconds between two writes while spans trickle; a crash loses at most these.
+        interval: seconds between two writes while spans trickle, fewer when they pour; a crash loses at most these.
         backoff: seconds until a failed write is tried again.
     """
 
@@ -114,11 +116,13 @@ class Recorder:
             _log.warning("%d of %d spans were dropped", self.dropped, taken)
 
     def _run(self) -> None:
+        pause = self._interval
         while self._give_up_at is None or self._buffer or self._flushes:
-            self._wake.wait(self._interval)
+            self._wake.wait(pause)
             self._wake.clear()
             flushes = [self._flushes.popleft() for _ in range(len(self._flushes))]
             left = len(self._buffer)
+            pause = self._interval * min(1.0, _CALM / max(left, 1))
             while left > 0:
                 batch = [self._buffer.popleft() for _ in range(min(left, _BATCH))]
                 left -= len(batch)
