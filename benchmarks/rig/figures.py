@@ -29,6 +29,8 @@ class Figure(Struct, frozen=True, kw_only=True):
     """Server → what it took."""
     target: float | None = None
     """Most that Headway, recording and identifying, may take."""
+    nginx_then: float | None = None
+    """What nginx took on the machine that the target was set on: a slower one cannot be expected to meet it."""
     higher_is_better: bool = False
 
 
@@ -44,12 +46,15 @@ def figure(
     of: Callable[[Round], float],
     *,
     target: float | None = None,
+    nginx_then: float | None = None,
     higher_is_better: bool = False,
 ) -> Figure:
     """A figure that each round has by itself."""
     servers = [name for name in COLUMNS if any(one.server == name for one in rounds)]
     values = {name: _spread(of(one) for one in rounds if one.server == name) for name in servers}
-    return Figure(name=name, unit=unit, values=values, target=target, higher_is_better=higher_is_better)
+    return Figure(
+        name=name, unit=unit, values=values, target=target, nginx_then=nginx_then, higher_is_better=higher_is_better
+    )
 
 
 def added(
@@ -90,7 +95,8 @@ def _verdict(row: Figure) -> str:
     if row.target is None or ours is None:
         return ""
     verdict = "PASS" if ours.median <= row.target else "over"
-    return f"≤{row.target:g} {verdict}"
+    relative = "" if row.nginx_then is None else f" ({row.target / row.nginx_then:.2f}x nginx)"
+    return f"≤{row.target:g}{relative} {verdict}"
 
 
 def table(rows: Sequence[Figure]) -> str:

@@ -51,6 +51,14 @@ def test_the_table_says_ratio_and_verdict() -> None:
     assert "≤60 PASS" in text
 
 
+def test_a_target_is_also_told_in_terms_of_nginx_where_it_was_set() -> None:
+    rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0), one("nginx", cpu_us=20.0)]
+
+    assert "≤55 (3.44x nginx) over" in table(
+        [figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=55, nginx_then=16)]
+    )
+
+
 def test_the_table_leaves_nginx_empty_where_there_is_none() -> None:
     rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0)]
 
