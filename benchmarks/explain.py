@@ -9,6 +9,7 @@ explained from the archive in 5 s, 100 MB of Claude Code sessions explained in 1
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,17 @@ def staged(path: Path, folder: Path) -> None:
         print(f"  {stage:<12}{seconds / SAMPLED * 1e3:6.2f}")
 
 
+def loop() -> float:
+    """CPU milliseconds of a fixed piece of Python, the median of five: what the machine gives at the moment."""
+    times: list[float] = []
+    for _ in range(5):
+        began, counts = time.process_time(), dict[int, int]()
+        for i in range(300_000):
+            counts[i % 977] = counts.get(i % 977, 0) + i
+        times.append(time.process_time() - began)
+    return statistics.median(times) * 1e3
+
+
 def told(what: str, ran: Ran, target: float) -> None:
     """Print a figure beside what is to be reached; the seconds to reach are those of the full size in proportion."""
     print(
@@ -179,7 +191,7 @@ def main() -> int:
         spans = write_otlp(traces, size.tasks)
         written = write_claude_code(sessions, size.sessions)
         share, part = size.tasks / full.tasks, size.sessions / full.sessions
-        machine = f"{processors()} processors, load {os.getloadavg()[0]:.1f}"
+        machine = f"{processors()} processors, load {os.getloadavg()[0]:.1f}, a fixed loop {loop():.0f} ms"
         print(f"{spans:,} spans in {traces.stat().st_size / 1e6:,.0f} MB of OTLP; {machine}")
         told("headway import --into ARCHIVE", run("import", traces, "--into", archive), 30 * share)
         print(f"  {'the archive':<44}{archive.stat().st_size / 1e6:7.1f} MB")

@@ -23,8 +23,8 @@ from headway.trace.study import study
 from headway.trace.whatif import Outcome, WhatIf, what_if
 
 SAMPLE: Final = 500
-"""Tasks of which levers and findings are worked out; of more, those whose ids have the least digests: any alike. So many
-bound p99 from both sides, and take a few seconds."""
+"""Tasks of which levers and findings are worked out; of more, those whose ids have the least digests: any alike. So
+many bound p99 from both sides, and take a few seconds."""
 SAMPLE_BYTES: Final = 16 * 1024**2
 """Of the packed spans of those tasks together: some 200,000 spans, which take some ten seconds to work out."""
 SLOWEST: Final = 5
