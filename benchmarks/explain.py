@@ -29,8 +29,8 @@ from headway.trace.filed import Filed, pack
 from headway.trace.findings import findings
 from headway.trace.levers import rank
 from headway.trace.sources.document import Document
+from headway.trace.sources.otel.traces import Traces
 from headway.trace.sources.skips import Skips
-from headway.trace.sources.traces import Traces
 from headway.trace.sources.verdict import judge
 from headway.trace.study import study
 from headway.trace.workers import rarely_collected

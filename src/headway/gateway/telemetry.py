@@ -19,7 +19,7 @@ from headway.gateway.front import Client, Request
 from headway.gateway.responses import Failure, Headers, failure
 from headway.gateway.unforeseen import Unforeseen
 from headway.trace.record import Recorder
-from headway.trace.sources.inbox import NAMELESS, Inbox
+from headway.trace.sources.otel.inbox import NAMELESS, Inbox
 from headway.wire.otlp import Batch, from_json
 from headway.wire.otlp_answers import Encoding, refused, taken
 from headway.wire.otlp_protobuf import ProtobufReader

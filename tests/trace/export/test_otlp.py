@@ -15,8 +15,8 @@ from headway.core.usage import EngineTimings, Usage
 from headway.trace.anatomy import dissect
 from headway.trace.export.otlp import to_otlp
 from headway.trace.phases import Phase
-from headway.trace.sources.marks import restored
-from headway.trace.sources.otlp import Otlp
+from headway.trace.sources.otel.marks import restored
+from headway.trace.sources.otel.otlp import Otlp
 
 TASK = TaskId("5b8efff798038103d269b633813fc60c")
 AT = 1_790_000_000.0

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Final, assert_never
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
-from headway.trace.sources.attributes import HOSTS, TABLE, Fact
-from headway.trace.sources.identities import span_of, task_of
-from headway.trace.sources.marks import written
+from headway.trace.sources.fields.identities import span_of, task_of
+from headway.trace.sources.otel.attributes import HOSTS, TABLE, Fact
+from headway.trace.sources.otel.marks import written
 from headway.wire.otel import RawSpan
 from headway.wire.otlp_writer import to_json
 

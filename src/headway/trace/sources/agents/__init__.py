@@ -1,0 +1,1 @@
+"""Other agents whose sessions fit one file of code each."""

@@ -1,0 +1,1 @@
+"""Langfuse: exports and pages of its API."""

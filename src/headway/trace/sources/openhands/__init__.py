@@ -1,0 +1,1 @@
+"""OpenHands: conversations of both generations, and logs of its calls."""

@@ -1,0 +1,1 @@
+"""OpenTelemetry in all its dialects, and what stores its spans: OTLP, Jaeger, Tempo."""

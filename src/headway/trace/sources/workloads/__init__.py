@@ -1,0 +1,1 @@
+"""Published workloads that are made of tasks."""

@@ -1,0 +1,123 @@
+"""The table of AgentCgroup's runs: Claude Code on software tasks in containers, as numbers without text."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headway.core.span import ModelCall, ToolUse
+from headway.core.task import SpanId
+from headway.core.usage import Usage
+from headway.trace.sources.claude.answer import is_partial
+from headway.trace.sources.digests import span_id, task_id
+from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.session.draft import Draft
+from headway.trace.sources.skips import Skips
+from headway.trace.sources.source import Piece
+
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+_Time = Annotated[float, Meta(ge=0, le=1e12)]
+_NEVER: Final = (msgspec.MsgspecError, RecursionError)
+_SPAWNING: Final = "Task"
+_CACHE: Final = "Cache reads and writes were added to the input tokens, which this source reports without them."
+_TTFT: Final = "When an answer's first token came is not recorded, so TTFT is unknown."
+_PARTIAL: Final = "Some answers were written down before they had ended: their output tokens are unknown."
+
+
+class _Call(Struct):
+    start: _Time
+    end: _Time
+    model: str = "unknown"
+    side: bool = False
+    input: _Count | None = None
+    cache_write: _Count | None = None
+    cache_read: _Count | None = None
+    output: _Count | None = None
+    text_chars: _Count = 0
+
+
+class _Tool(Struct):
+    name: str
+    call: int
+    start: _Time
+    end: _Time
+    err: bool | None = None
+
+
+class _Run(Struct):
+    group: str
+    task: str
+    attempt: str
+    calls: list[_Call]
+    tools: list[_Tool]
+
+
+_RUN: Final = msgspec.json.Decoder(_Run)
+
+
+class AgentCgroup:
+    """Reads runs, one task each."""
+
+    name = "agentcgroup"
+    title = "AgentCgroup run"
+    scattered = False
+
+    def claims(self, sample: Sample) -> bool:
+        """By what a run is called, and its calls and tools."""
+        return {"group", "task", "attempt", "calls", "tools"} <= sample.first().keys()
+
+    def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
+        """One piece for each run."""
+        for document in documents:
+            for record in document.records(skips):
+                try:
+                    run = _RUN.decode(record.data)
+                except _NEVER:
+                    skips.add("a line that is not JSON, or not a run", record.where)
+                    continue
+                key = f"{run.group}/{run.task}/{run.attempt}"
+                yield _draft(run, key).piece(task_id(self.name, key), None, "messages")
+
+
+def _draft(run: _Run, key: str) -> Draft:
+    draft = Draft(span_id("agentcgroup", key), "claude-code", 0.0)
+    draft.title = run.task
+    draft.remarks += [_CACHE, _TTFT]
+    ids = [span_id(draft.root, "call", str(number)) for number in range(len(run.calls))]
+    agents = _tools(draft, run, ids)
+    for span, call in zip(ids, run.calls, strict=True):
+        read, written = call.cache_read, call.cache_write
+        partial = is_partial(call.output, call.text_chars)
+        usage = Usage(
+            input_tokens=None if call.input is None else call.input + (read or 0) + (written or 0),
+            output_tokens=None if partial else call.output,
+            cache_read=read,
+            cache_write=written,
+        )
+        if partial:
+            draft.remarks.append(_PARTIAL)
+        entry = draft.call(span, call.start, call.end, ModelCall(model=call.model, usage=usage))
+        if call.side:
+            entry.parent = next((agent for agent, tool in agents if tool.start <= call.start <= tool.end), None)
+    return draft
+
+
+def _tools(draft: Draft, run: _Run, ids: Sequence[SpanId]) -> list[tuple[SpanId, _Tool]]:
+    """The tools, and a sub-agent in each that starts one."""
+    agents: list[tuple[SpanId, _Tool]] = []
+    for number, tool in enumerate(run.tools):
+        issuer = ids[tool.call] if 0 <= tool.call < len(ids) else None
+        work = ToolUse(name=tool.name, issued_by=issuer, inferred=True, failed=tool.err)
+        span = span_id(draft.root, "tool", str(number))
+        error = "tool_error" if tool.err else None
+        entry = draft.tool(span, tool.start, tool.end, work, error)
+        if tool.name == _SPAWNING:
+            inner = Draft(span_id(span, "agent"), "subagent", tool.start)
+            inner.until = tool.end
+            draft.adopt(inner, entry.id)
+            agents.append((inner.root, tool))
+        side = issuer is not None and run.calls[tool.call].side
+        if side:
+            entry.parent = next((agent for agent, outer in agents if outer.start <= tool.start <= outer.end), None)
+    return agents

@@ -1,0 +1,75 @@
+from claims import claimed
+from importing import document, read, sample
+from sessions import agents, assert_unharmed, at, calls, chats, lines, reasons, tools
+
+from headway.core.usage import Usage
+from headway.trace.anatomy import dissect
+from headway.trace.sources.workloads.agentcgroup import AgentCgroup
+
+
+def call(start: float, end: float, *, side: bool = False, output: int = 50, chars: int = 100) -> dict[str, object]:
+    made: dict[str, object] = {"model": "m", "side": side, "start": start, "end": end, "text_chars": chars}
+    return {**made, "input": 3, "output": output, "cache_write": 20, "cache_read": 70}
+
+
+def tool(name: str, issuer: int, start: float, end: float, *, err: bool = False) -> dict[str, object]:
+    return {"name": name, "call": issuer, "start": start, "end": end, "err": err}
+
+
+RUN = {
+    "group": "g",
+    "task": "repo-1",
+    "attempt": "attempt_1",
+    "calls": [call(0, 2), call(3, 5, side=True), call(6, 8, side=True), call(9, 12, output=2, chars=900)],
+    "tools": [tool("Task", 0, 2, 9), tool("Bash", 1, 5, 6, err=True)],
+}
+
+
+def test_a_run_is_a_task_and_calls_on_the_side_are_of_the_sub_agent_that_runs_then() -> None:
+    (piece,), skips = read(AgentCgroup(), document(lines([RUN])))
+    assert not skips
+    assert (piece.title, piece.timing, piece.spans[0].session) == ("repo-1", "messages", None)
+    (agent,) = agents(piece)
+    task, shell = tools(piece)
+    assert (agent.parent, at(agent, piece)) == (task.id, (2, 9))
+    assert (shell.parent, shell.error) == (agent.id, "tool_error")
+    assert [chat.parent == agent.id for chat in chats(piece)] == [False, True, True, False]
+    assert dissect(piece.spans).n == 4
+
+
+def test_the_input_includes_the_cache_and_counts_of_streams_that_had_just_begun_are_unknown() -> None:
+    (piece,), _ = read(AgentCgroup(), document(lines([RUN])))
+    assert calls(piece)[0].usage == Usage(input_tokens=93, output_tokens=50, cache_read=70, cache_write=20)
+    assert calls(piece)[3].usage.output_tokens is None
+    assert any("before they had ended" in remark for remark in piece.remarks)
+
+
+def test_broken_runs_are_counted() -> None:
+    _, skips = read(AgentCgroup(), document(lines([RUN, {**RUN, "calls": [{"start": "now"}]}])))
+    assert reasons(skips) == {"a line that is not JSON, or not a run": 1}
+
+
+def test_it_claims_no_traces() -> None:
+    assert claimed(AgentCgroup()) == set()
+
+
+def test_real_runs() -> None:
+    pieces, skips = read(
+        AgentCgroup(), document(sample("workloads/agentcgroup/claude_code_swe_rebench.jsonl").read_bytes())
+    )
+    assert not skips
+    assert (len(pieces), sum(len(calls(piece)) for piece in pieces)) == (189, 8004)
+    assert sum(len(tools(piece)) for piece in pieces) == 8911
+    assert sum(call.usage.output_tokens is None for piece in pieces for call in calls(piece)) == 1832
+    first = pieces[0]
+    assert (first.title, at(first.spans[0], first)) == ("NVIDIA__nv-ingest-71", (0, 346.446))
+    assert calls(first)[0].usage == Usage(input_tokens=14763, cache_read=0, cache_write=14760)
+    assert [at(agent, first) for agent in agents(first)] == [(15.635, 123.892)]
+    assert sum(chat.parent == agents(first)[0].id for chat in chats(first)) == 11
+    local = next(piece for piece in pieces if piece.title == "12rambau__sepal_ui-411")
+    assert (len(calls(local)), len(tools(local)), at(local.spans[0], local)[1]) == (67, 67, 486.69)
+    assert calls(local)[0].usage == Usage(input_tokens=13361, output_tokens=334, cache_read=0, cache_write=0)
+
+
+def test_no_damage_raises() -> None:
+    assert_unharmed(AgentCgroup, [lines([RUN])])
