@@ -7,6 +7,7 @@ from serving import QUESTION, chat, raw_engine, serving, streamed, whole
 
 from headway.core.config import Limits
 from headway.core.fleet import Replica, ReplicaId
+from headway.core.span import ModelCall
 from headway.gateway.fake import FakeEngine, Fault, Reply
 
 TOKEN = b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
@@ -24,6 +25,10 @@ async def test_a_call_whose_replica_hung_up_without_a_word_is_answered_by_anothe
         assert b"x-headway-replica: r1" in raw
         span, call = await served.call()
         assert (span.error, call.attempts, call.replica) == (None, 2, "r1")
+        (setback,) = call.setbacks
+        assert (setback.replica, setback.error) == ("r0", "upstream_closed")
+        assert call.sent is not None
+        assert span.start <= setback.start <= setback.end <= call.sent
     assert (len(dying.requests), len(other.requests)) == (1, 1)
 
 
@@ -39,6 +44,7 @@ async def test_a_request_that_kills_its_engine_kills_no_third_one() -> None:
         assert "'r1'" in answer.error["message"]
         span, call = await served.call()
         assert (span.error, call.attempts, call.replica) == ("upstream_closed", 2, "r1")
+        assert [(one.replica, one.error) for one in call.setbacks] == [("r0", "upstream_closed")]
     assert third.requests == []
 
 
@@ -48,6 +54,7 @@ async def test_where_there_is_no_other_replica_the_failure_is_told_with_its_rece
         assert (answer.status, answer.error["code"]) == (502, "upstream_closed")
         span, call = await served.call()
         assert (span.error, call.attempts, call.replica) == ("upstream_closed", 1, "r0")
+        assert call.setbacks == (), "no other attempt came after it"
         assert call.route is not None
         assert call.route.winner == "r0"
 
@@ -76,8 +83,21 @@ async def test_a_dead_idle_connection_and_then_a_dying_replica() -> None:
         assert answer.headers["x-headway-replica"] == "r1"
         last = (await served.spans(calls=3))[-1]
         assert last.error is None
+        assert isinstance(last.work, ModelCall)
+        assert [(one.replica, one.error) for one in last.work.setbacks] == [("r0", "upstream_closed")] * 2
+        first, second = last.work.setbacks
+        assert first.end == second.start
         assert json.loads(answer.body)["choices"][0]["message"]["content"] == "echo: one two three"
     assert [request["messages"] for request in other.requests] == [QUESTION, QUESTION]
+
+
+async def test_a_replica_that_cannot_be_reached_is_a_setback_though_nothing_was_sent() -> None:
+    gone = Replica(id=ReplicaId("r0"), url="http://127.0.0.1:1/v1")
+    async with FakeEngine() as other, serving(gone, other) as served:
+        await served.ask(chat())
+        span, call = await served.call()
+        assert (span.error, call.attempts, call.replica) == (None, 1, "r1")
+        assert [(one.replica, one.error) for one in call.setbacks] == [("r0", "upstream_connect")]
 
 
 @pytest.mark.parametrize("observed", [True, False])

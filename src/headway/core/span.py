@@ -42,6 +42,15 @@ class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     candidates: tuple[Candidate, ...] = ()
 
 
+class Setback(Struct, frozen=True, kw_only=True):
+    """An attempt at a call that failed, and after which another was made. Epoch seconds."""
+
+    replica: str
+    error: ErrorType
+    start: float
+    end: float
+
+
 class ToolCallRef(Struct, frozen=True):
     """A tool call as a response issued it."""
 
@@ -76,6 +85,8 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     finish_reason: str | None = None
     attempts: int | None = None
     """How often it was sent; ``None``: hidden retries are possible."""
+    setbacks: tuple[Setback, ...] = ()
+    """What came before the last attempt: those that were sent, and those for which no connection was had."""
     tool_calls: tuple[ToolCallRef, ...] = ()
     cost: MicroUsd | None = None
     identity: Identity | None = None

@@ -8,7 +8,7 @@ from headway.core.clock import Clock
 from headway.core.config import Limits
 from headway.core.errors import BadInputError, HeadwayError
 from headway.core.fleet import ReplicaId
-from headway.core.span import ErrorType
+from headway.core.span import ErrorType, Setback
 from headway.gateway.connection import Breakdown, UpstreamConnection
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.forward import request_head
@@ -91,6 +91,8 @@ class Call:
     _replica: ReplicaId
     _pool: Pool
     _excluded: frozenset[ReplicaId] = frozenset()
+    _begun: float
+    """When the attempt under way began."""
     _setback: Failure | None = None
     """Why the replica that was tried last did not serve."""
     _held = False
@@ -139,6 +141,10 @@ class Call:
             record.receipt = record.receipt or decision.receipt
             self._fail(self._setback or self._no_replica(decision))
             return
+        if self._setback is None:
+            self._begun = now
+        else:
+            self._set_back(self._setback.error, now)
         record.receipt = decision.receipt
         self._replica = record.replica = replica.id
         wiring.fleet.started(replica.id)
@@ -185,6 +191,11 @@ class Call:
         self._excluded |= {self._replica}
         self._release(failed=True)
         self._route(self._wiring.clock.now())
+
+    def _set_back(self, error: ErrorType, now: float) -> None:
+        """The attempt under way has failed, and another begins."""
+        self.record.setbacks += (Setback(replica=self._replica, error=error, start=self._begun, end=now),)
+        self._begun = now
 
     @_guarded
     def _send(self, connection: UpstreamConnection) -> None:
@@ -247,6 +258,7 @@ class Call:
         self._connection = None
         if self._asked and self._refused_to_tell():
             self._plain, self._answered = True, False
+            self._set_back(ErrorType("usage_option_refused"), now)
             self._send_or_connect()
         else:
             self._finish(now)
@@ -263,6 +275,7 @@ class Call:
         raced = connection.reused and now - connection.sent_at < _IDLE_RACE_SECONDS
         if hung_up and raced and not self._resent:
             self._resent = True
+            self._set_back(breakdown.error, now)
             self._connect()
             return
         status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from headway.core.clock import Clock
 from headway.core.config import Recording
-from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Span, ToolCallRef, ToolUse, Work
+from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Setback, Span, ToolCallRef, ToolUse, Work
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.ids import Ids
@@ -45,6 +45,7 @@ class CallRecord(Struct, eq=False):
     receipt: Receipt | None = None
     sent: float | None = None
     attempts: int = 0
+    setbacks: tuple[Setback, ...] = ()
     first_token: float | None = None
     first_visible: float | None = None
     last_token: float | None = None
@@ -182,6 +183,7 @@ class Journal:
             engine=None if answer is None else answer.engine,
             finish_reason=None if answer is None else answer.finish_reason,
             attempts=record.attempts,
+            setbacks=record.setbacks,
             tool_calls=() if answer is None else tuple([ToolCallRef(call.id, call.name) for call in answer.tool_calls]),
             identity=identity,
             route=record.receipt,
