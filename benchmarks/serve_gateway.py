@@ -23,7 +23,7 @@ from headway.gateway.app import Gateway
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.ids import Ids
 from headway.policy.identify import Identifier
-from headway.policy.route import LeastLoaded
+from headway.policy.routing.least_loaded import LeastLoaded
 from headway.trace.record import Recorder
 from headway.trace.store import Store
 

@@ -16,7 +16,8 @@ from headway.core.task import Identity
 from headway.core.usage import EngineTimings, Usage
 from headway.gateway.fake import FakeEngine, Reply, ToolCall
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
-from headway.policy.route import LeastLoaded, RouteDone, RouteEvent, RouteSent
+from headway.policy.route import RouteDone, RouteEvent, RouteSent
+from headway.policy.routing.least_loaded import LeastLoaded
 
 EVENT = b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"odd":[1,{"a":null}]}\n\n'
 

@@ -7,11 +7,11 @@ import pytest
 
 from headway.core.errors import BadInputError
 from headway.gateway import policies
-from headway.policy.route import LeastLoaded
+from headway.policy.routing.least_loaded import LeastLoaded
 
 
 def test_the_built_in_policy_is_registered_like_any_other() -> None:
-    assert policies.known()["least-loaded"].value == "headway.policy.route:LeastLoaded"
+    assert policies.known()["least-loaded"].value == "headway.policy.routing.least_loaded:LeastLoaded"
     one, other = policies.load(), policies.load()
     assert isinstance(one, LeastLoaded)
     assert one is not other
@@ -22,7 +22,9 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         policies.load("fastest")
 
 
-@pytest.mark.parametrize("value", ["headway.not_there:Policy", "headway.policy.route:NotThere", "math:nan"])
+@pytest.mark.parametrize(
+    "value", ["headway.not_there:Policy", "headway.policy.routing.least_loaded:NotThere", "math:nan"]
+)
 def test_a_plug_in_that_cannot_be_loaded_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint(name="broken", value=value, group=policies.GROUP)
     known: Callable[[], dict[str, EntryPoint]] = lambda: {"broken": broken}  # noqa: E731 - one line says it all

@@ -13,7 +13,8 @@ from headway.gateway.fake import FakeEngine, Reply
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.relay import StreamRelay, WholeRelay
 from headway.gateway.unforeseen import Unforeseen
-from headway.policy.route import LeastLoaded, RouteDecision, RouteEvent, RouteRequest
+from headway.policy.route import RouteDecision, RouteEvent, RouteRequest
+from headway.policy.routing.least_loaded import LeastLoaded
 
 SECRET = QUESTION[0]["content"]
 

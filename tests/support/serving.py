@@ -19,7 +19,8 @@ from headway.gateway.app import Gateway
 from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
 from headway.policy.identify import Identifier
-from headway.policy.route import LeastLoaded, RoutePolicy
+from headway.policy.route import RoutePolicy
+from headway.policy.routing.least_loaded import LeastLoaded
 from headway.trace.record import Recorder
 
 QUESTION: list[Any] = [{"role": "user", "content": "one two three"}]

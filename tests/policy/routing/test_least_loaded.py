@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
 from headway.core.span import Candidate
 from headway.core.task import TaskId
-from headway.policy.route import LeastLoaded, RouteDone, RoutePolicy, RouteRequest, RouteSent
+from headway.policy.route import RouteDone, RoutePolicy, RouteRequest, RouteSent
+from headway.policy.routing.least_loaded import LeastLoaded
 
 TASK = TaskId("t")
 

@@ -1,0 +1,1 @@
+"""Routing policies: one per file, each registered under ``headway.route_policies``."""

@@ -1,0 +1,40 @@
+"""Which replicas can take a call at all, and what to say when none can."""
+
+from headway.core.fleet import FleetView, ReplicaLoad
+from headway.core.span import Candidate, Receipt
+from headway.policy.route import Refusal, RouteDecision, RouteRequest
+
+
+def able(request: RouteRequest, view: FleetView) -> list[ReplicaLoad]:
+    """Replicas that are healthy, serve the model and are not excluded, in the fleet's order."""
+    model, excluded = request.model, request.excluded
+    return [
+        load
+        for load in view.loads
+        if load.healthy
+        and load.replica.id not in excluded
+        and (not load.replica.models or model in load.replica.models)
+    ]
+
+
+def chosen(policy: str, load: ReplicaLoad, reason: str, scores: tuple[Candidate, ...]) -> RouteDecision:
+    """A decision for ``load``."""
+    replica = load.replica
+    return RouteDecision(
+        replica=replica, receipt=Receipt(policy=policy, winner=replica.id, reason=reason, candidates=scores)
+    )
+
+
+def none(policy: str, request: RouteRequest, view: FleetView) -> RouteDecision:
+    """The decision where `able` found nobody: it says why."""
+    serving = [load for load in view.loads if not load.replica.models or request.model in load.replica.models]
+    refusal: Refusal
+    if not view.loads:
+        refusal, reason = "unhealthy", "the fleet is empty"
+    elif not serving:
+        refusal, reason = "unknown_model", f"no replica serves the model {request.model!r}"
+    elif not any(load.healthy for load in serving):
+        refusal, reason = "unhealthy", "every replica that serves the model is unhealthy"
+    else:
+        refusal, reason = "excluded", "every healthy replica that serves the model was tried already"
+    return RouteDecision(replica=None, receipt=Receipt(policy=policy, winner="", reason=reason), refusal=refusal)
