@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headway.app.cli import ask, budget, compare, demo, explain, formats, import_, models, serve, tasks
+from headway.app.cli import ask, budget, check, compare, demo, explain, formats, import_, models, serve, tasks
 from headway.app.cli.stop import told
 from headway.core.errors import HeadwayError
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 ask.register(app)
+check.register(app)
 demo.register(app)
 models.register(app)
 serve.register(app)

@@ -33,18 +33,21 @@ class Places:
         counts: dict[Key, int] = {}
         table: Key = ()
         for line, statement in _statements(text):
-            stripped = statement.lstrip(" \t")
-            if stripped.startswith("[["):
-                path = _resolved(_pieces(stripped[2:]), counts)
+            if statement.startswith("[["):
+                path = _resolved(pieces(statement[2:]), counts)
                 counts[path] = counts.get(path, -1) + 1
                 table = (*path, counts[path])
-                self._lines.setdefault(path, line)
-                self._lines[table] = line
-            elif stripped.startswith("["):
-                table = _resolved(_pieces(stripped[1:]), counts)
-                self._lines.setdefault(table, line)
+                self._put(table, line)
+            elif statement.startswith("["):
+                table = _resolved(pieces(statement[1:]), counts)
+                self._put(table, line)
             else:
-                self._lines.setdefault((*table, *_pieces(statement)), line)
+                self._put((*table, *pieces(statement)), line)
+
+    def _put(self, key: Key, line: int) -> None:
+        """Of what is set in several places, the first; a table without a header begins at its first key."""
+        for end in range(len(key), 0, -1):
+            self._lines.setdefault(key[:end], line)
 
     def line(self, key: Key) -> int | None:
         """The line, from 1, of the statement that sets ``key`` or, where there is none, of what it is within."""
@@ -73,7 +76,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             start = match.end()
 
 
-def _pieces(text: str) -> tuple[str, ...]:
+def pieces(text: str) -> tuple[str, ...]:
     """The names of a dotted key at the beginning of ``text``."""
     dotted = _DOTTED.match(text)
     if dotted is None:

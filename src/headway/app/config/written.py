@@ -1,0 +1,165 @@
+"""The tables of `headway.toml`, as a person writes them. Each field's description is what the JSON schema shows."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from headway.core import budget, config
+from headway.core.errors import BadInputError
+
+_SIZE: Final = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
+_SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def _size(value: object) -> object:
+    if isinstance(value, str):
+        match = _SIZE.fullmatch(value.strip())
+        if match is None:
+            raise ValueError(f"{value!r} is no size; write bytes, or e.g. 64 KiB, 16 MiB")
+        return int(match[1]) * _SIZES[match[2]]
+    return value
+
+
+def _read_by(reader: Callable[[str | float, str], float]) -> Callable[[Any], float]:
+    """One of `core.budget`'s readers, its errors in pydantic's terms."""
+
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError(f"{value!r} is neither a number nor text with a unit")  # noqa: TRY004 - pydantic's contract
+        try:
+            return reader(value, "it")
+        except BadInputError as error:
+            raise ValueError(str(error).removeprefix("it ")) from error
+
+    return read
+
+
+def _base_url(value: str) -> str:
+    url = urlsplit(value)
+    if url.username is not None or url.password is not None:
+        raise ValueError("credentials do not belong in a URL; name an environment variable with key_env")
+    if url.scheme not in {"http", "https"} or not url.hostname or url.port == 0 or url.query or url.fragment:
+        raise ValueError(f"{value!r} is no base URL of an HTTP server; write e.g. http://127.0.0.1:8000/v1")
+    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/') or '/v1'}"
+
+
+_UNITS: Final = {"type": ["number", "string"]}
+Seconds = Annotated[
+    float,
+    BeforeValidator(_read_by(budget.seconds)),
+    WithJsonSchema(_UNITS | {"examples": [0.4, "400 ms", "1.5 s", "2 min"]}),
+]
+"""A time: a number of seconds, or text with a unit."""
+Bytes = Annotated[
+    int, BeforeValidator(_size), Field(gt=0), WithJsonSchema({"type": ["integer", "string"], "examples": ["16 MiB"]})
+]
+Url = Annotated[str, AfterValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class Table(BaseModel):
+    """A table: no other keys than those named, and no value of another type made to fit."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+_LIMITS: Final = config.Limits()
+
+
+class Limits(Table):
+    """Bounds that keep one client or one engine from harming the rest."""
+
+    header_bytes: Bytes = _LIMITS.header_bytes
+    """Largest head of a request."""
+    body_bytes: Bytes = _LIMITS.body_bytes
+    """Largest body of a request."""
+    response_bytes: Bytes = _LIMITS.response_bytes
+    """Largest answer that is not streamed, and largest single event of a stream."""
+    header_seconds: Seconds = _LIMITS.header_seconds
+    """From a request's first byte to the end of its head."""
+    body_seconds: Seconds = _LIMITS.body_seconds
+    """From the end of a request's head to the end of its body."""
+    idle_seconds: Seconds = _LIMITS.idle_seconds
+    """How long a kept-alive connection may have nothing to do."""
+    connect_seconds: Seconds = _LIMITS.connect_seconds
+    """What connecting to an engine may take."""
+    first_byte_seconds: Seconds = _LIMITS.first_byte_seconds
+    """From a request sent to the first byte of the engine's answer."""
+    stall_seconds: Seconds = _LIMITS.stall_seconds
+    """Between two bytes of an engine's answer."""
+    write_buffer_bytes: Bytes = _LIMITS.write_buffer_bytes
+    """What may wait for a slow client before its engine is read no further."""
+    connections: Annotated[int, Field(gt=0)] = _LIMITS.connections
+    """Clients connected at the same time."""
+
+
+class Gateway(Table):
+    """Where the gateway listens, and what it keeps."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Port = 8080
+    """Port to listen on; 0: a free one."""
+    allow_hosts: list[str] = Field(default=[])
+    """On loopback, public names it may be called by, e.g. a proxy's."""
+    admin: bool = True
+    """Serve the dashboard."""
+    admin_port: Port = 0
+    """Port of the dashboard, on 127.0.0.1 only; 0: a free one."""
+    record: bool = True
+    """Record spans, so that tasks can be explained."""
+    store: Path | None = Field(default=None, strict=False)
+    """File for spans; left out: in your data directory."""
+    keep_text: bool = False
+    """Record prompts and answers too."""
+    policy: str = "least-loaded"
+    """Routing policy, by name."""
+    drain: Seconds = 30.0
+    """What calls under way may take to end after SIGTERM."""
+    limits: Limits = Limits()
+
+
+class Replica(Table):
+    """An engine or a provider."""
+
+    url: Url
+    """Base URL up to and including /v1, which is added where there is no path."""
+    id: Annotated[str, Field(min_length=1)] | None = None
+    """What to call it; left out: its host and port."""
+    models: list[str] = Field(default=[])
+    """Models it serves; left out: one replica gets every name, several are asked what they serve."""
+    key_env: Annotated[str, Field(min_length=1)] | None = None
+    """Environment variable with the API key to send instead of the caller's own."""
+
+
+class Embedded(Table):
+    """Local replicas of one model."""
+
+    replicas: Annotated[int, Field(gt=0)] = 2
+    """How many."""
+    weights: Path | None = Field(default=None, strict=False)
+    """GGUF file; left out: the model that `headway models pull` brings."""
+    slots: Annotated[int, Field(gt=0)] = 2
+    """Calls that one replica works on at the same time."""
+    context: Annotated[int, Field(gt=0)] = 4096
+    """Tokens for each slot."""
+    threads: Annotated[int, Field(gt=0)] | None = None
+    """For each replica; left out: the machine's cores shared out."""
+    cache_mib: Annotated[int, Field(gt=0)] = 512
+    """Memory for prompts that have left their slot, for each replica, in MiB."""
+
+
+class File(Table):
+    """Headway's configuration: one file for the gateway, budgets and prices."""
+
+    gateway: Gateway = Gateway()
+    replicas: list[Replica] = Field(default=[])
+    embedded: Embedded | None = None
+    budget: dict[str, Any] | None = None
+    """Read by `headway explain --budget`; see docs/budgets.md."""
+    prices: dict[str, Any] | None = None
+    """Own prices of models; see docs/explain.md."""
