@@ -65,6 +65,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "identity": None,
     }
     assert document["spans"][1]["identity"] == {"evidence": "tool_result", "confidence": 1.0, "opens_task": False}
+    assert document["terms"][0]["retry_s"] == 0.0
     assert document["levers"][1] == {
         "key": "made",
         "name": "the whole prefix from the cache",
@@ -133,3 +134,12 @@ def test_the_list_of_tasks_is_a_document() -> None:
         ],
     }
     assert msgspec.json.decode(tasks_json([]), type=TaskList).tasks == ()
+
+
+def test_what_lies_somewhere_in_unsplit_model_time_is_unknown(anatomy: Anatomy) -> None:
+    first, *rest = anatomy.iterations
+    unsplit = replace(first, prefill=0.0, decode=0.0, model_unsplit=7.5)  # its 0.67 s of queue were Headway's own
+    terms = json.loads(task_json(accounted(replace(anatomy, iterations=(unsplit, *rest)))))["terms"]
+    names = ("queue_s", "prefill_s", "decode_s", "unsplit_s")
+    assert [terms[0][name] for name in names] == [0.67, None, None, 7.5]
+    assert [terms[1][name] for name in names] == [0.0, 2.25, 11.4, 0.0]

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolCallRef, ToolUse, Work
+from headway.core.span import (
+    ErrorType,
+    HumanWait,
+    ModelCall,
+    Retrieval,
+    Setback,
+    Span,
+    Step,
+    ToolCallRef,
+    ToolUse,
+    Work,
+)
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import EngineTimings, Usage
 
@@ -114,6 +125,10 @@ _calls = st.builds(
         decode_seconds=_seconds,
     ),
     attempts=st.none() | st.integers(0, 3),
+    setbacks=st.lists(
+        st.builds(Setback, replica=st.just("a"), error=st.just(ErrorType("upstream_closed")), start=_times, end=_times),
+        max_size=2,
+    ).map(tuple),
     tool_calls=st.lists(st.builds(ToolCallRef, st.sampled_from("ab"), st.just("look")), max_size=2).map(tuple),
 )
 _tools = st.builds(

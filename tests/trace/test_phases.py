@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tasks import forests
 
-from headway.core.span import ModelCall, Span, Work
+from headway.core.span import ErrorType, ModelCall, Setback, Span, Work
 from headway.core.task import SpanId
 from headway.core.usage import EngineTimings
 from headway.trace.phases import OWN, engine_tpot, is_derived, split
@@ -35,6 +35,33 @@ def test_headways_queue_comes_before_sending_and_the_engines_before_prefill() ->
 def test_queueing_is_never_below_0_when_the_engine_says_it_prefilled_longer_than_ttft() -> None:
     call = ModelCall(model="m", sent=1, first_token=2, last_token=3, engine=timings(7, 1))
     assert pieces(call, 1, 3) == [("prefill", 1, 2), ("decode", 2, 3)]
+
+
+def setback(start: float, end: float) -> Setback:
+    return Setback(replica="a", error=ErrorType("upstream_closed"), start=start, end=end)
+
+
+def test_attempts_that_failed_before_are_neither_hop_nor_the_models() -> None:
+    # 1 hop 1.1 replica a, which hung up at 3, then b: sent 3.2, first token 4
+    call = ModelCall(model="m", sent=3.2, first_token=4, last_token=5, attempts=2, setbacks=(setback(1.1, 3),))
+    assert pieces(call, 1, 5) == [
+        ("hop", 1, 1.1),
+        ("retry", 1.1, 3),
+        ("hop", 3, 3.2),
+        ("prefill", 3.2, 4),
+        ("decode", 4, 5),
+    ]
+
+
+def test_where_the_last_attempt_was_never_sent_all_is_an_attempt() -> None:
+    # b was not to be had either: what was sent last is what a got
+    call = ModelCall(model="m", sent=1.2, attempts=1, setbacks=(setback(1.1, 3),))
+    assert pieces(call, 1, 8) == [("hop", 1, 1.1), ("retry", 1.1, 8)]
+
+
+def test_a_call_that_reached_no_engine_took_no_model_time() -> None:
+    assert pieces(ModelCall(model="m", attempts=0), 1, 5) == [("retry", 1, 5)]
+    assert pieces(ModelCall(model="m", attempts=None), 1, 5) == [("model", 1, 5)], "how often it was sent is unknown"
 
 
 def test_without_a_timed_first_token_the_call_is_not_split() -> None:

@@ -11,7 +11,7 @@ from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
 from headway.trace.loop import Turn, spent
 from headway.trace.path import Segment
-from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase, engine_tpot
+from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, RETRY, TOOL, Phase, engine_tpot
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Task, study
 from headway.trace.totals import total
@@ -24,8 +24,8 @@ __all__ = ["Anatomy", "Bar", "Iteration", "dissect", "tpot", "ttft"]
 class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     """One term of the formula: a model call on the critical path and what came before the next one.
 
-    ``hop + queue + prefill + decode + model_unsplit + tools`` are its seconds on the path; over all iterations (plus
-    ``Anatomy.lead_in``) they sum to E2E exactly, because they are the tiles of the path.
+    ``hop + retry + queue + prefill + decode + model_unsplit + tools`` are its seconds on the path; over all iterations
+    (plus ``Anatomy.lead_in``) they sum to E2E exactly, because they are the tiles of the path.
     """
 
     span: SpanId
@@ -44,6 +44,8 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     """(last token - first token) / (output_tokens - 1), else by the engine's own timings; unknown without either."""
     usage: Usage
     tpot_by_engine: bool = False
+    retry: float = 0.0
+    """Attempts at the call that failed before it was served."""
     """Whether ``tpot`` rests on the engine's own timings, for want of a timed stream or of a count of its tokens."""
 
 
@@ -155,6 +157,7 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
         prefill=phases[PREFILL],
         decode=phases[DECODE],
         model_unsplit=phases[MODEL],
+        retry=phases[RETRY],
         tools=phases[TOOL] + phases[RETRIEVAL],
         ttft=ttft(call, span.start),
         tpot=own if timed is None else timed,

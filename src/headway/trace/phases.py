@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Step, ToolUse, Work
 from headway.core.task import SpanId
@@ -14,6 +14,8 @@ class Phase(StrEnum):
 
     HOP = "hop"
     """Between the parties: the agent's own code, the network, the gateway."""
+    RETRY = "retry"
+    """Attempts at a call that failed, before the one that served it or that failed last."""
     QUEUE = "queue"
     PREFILL = "prefill"
     DECODE = "decode"
@@ -27,7 +29,7 @@ class Phase(StrEnum):
 
 
 # Looked up once: an attribute of an enum costs more than all else that a large task's loops do with it.
-HOP, QUEUE, PREFILL, DECODE = Phase.HOP, Phase.QUEUE, Phase.PREFILL, Phase.DECODE
+HOP, RETRY, QUEUE, PREFILL, DECODE = Phase.HOP, Phase.RETRY, Phase.QUEUE, Phase.PREFILL, Phase.DECODE
 MODEL, TOOL, RETRIEVAL, HUMAN = Phase.MODEL, Phase.TOOL, Phase.RETRIEVAL, Phase.HUMAN
 
 
@@ -73,7 +75,8 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
     ``queue`` is Headway's own and the engine's: TTFT - ``prefill_seconds``, never below 0. ``prefill`` is the rest of
     TTFT; ``decode`` runs from the first token to the last. A call without a timed stream arrives whole at its end, so
     with the engine's timings its decode is taken to end there, its prefill before that, and what is left since it
-    was sent is queueing; with neither marks nor timings it is one ``model`` segment, once sent.
+    was sent is queueing; with neither marks nor timings it is one ``model`` segment, once sent. Attempts that failed
+    before it was sent for the last time are ``retry``, and so is all of a call that never was sent.
 
     Args:
         span: the call's span.
@@ -82,6 +85,8 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
         end: where it ends on that axis.
         at: from the recorder's clock to that axis.
     """
+    if call.setbacks or (call.attempts == 0 and call.sent is None and call.first_token is None):
+        return _failed_at_first(span, call, start, end, at)
     sent, waiting = _sending(call, start, end, at)
     engine, first, last = call.engine, call.first_token, call.last_token
     if first is not None:
@@ -112,6 +117,19 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
     if end > last:
         segments.append(Segment(span, HOP, last, end))
     return tuple(segments)
+
+
+def _failed_at_first(
+    span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float]
+) -> tuple[Segment, ...]:
+    """The phases of a call that was tried more than once, or never sent."""
+    setbacks, sent = call.setbacks, call.sent
+    since = _within(at(setbacks[0].start), start, end) if setbacks else start
+    served = bool(setbacks) and sent is not None and sent >= setbacks[-1].end
+    until = _within(at(setbacks[-1].end), since, end) if served else end
+    rows = ((HOP, start, since), (RETRY, since, until))
+    before = tuple(Segment(span, phase, since, until) for phase, since, until in rows if until > since)
+    return before + split(span, structs.replace(call, setbacks=()), until, end, at) if served else before
 
 
 def _sending(call: ModelCall, start: float, end: float, at: Callable[[float], float]) -> tuple[float, float]:

@@ -73,14 +73,16 @@ class SpanLine(Struct, frozen=True, kw_only=True):
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """One term of the formula; its seconds and ``lead_in_s`` sum to ``e2e_s``."""
+    """One term of the formula; the seconds that are known and ``lead_in_s`` sum to ``e2e_s``."""
 
     span: str
     model: str
     hop_s: float
-    queue_s: float
-    prefill_s: float
-    decode_s: float
+    retry_s: float
+    queue_s: float | None
+    """``null``, like the next two, where it is somewhere in ``unsplit_s``."""
+    prefill_s: float | None
+    decode_s: float | None
     unsplit_s: float
     tools_s: float
     ttft_s: float | None
@@ -301,9 +303,10 @@ def _term(it: Iteration) -> Term:
         span=it.span,
         model=it.model,
         hop_s=it.hop,
-        queue_s=it.queue,
-        prefill_s=it.prefill,
-        decode_s=it.decode,
+        retry_s=it.retry,
+        queue_s=_told(it.queue, it),
+        prefill_s=_told(it.prefill, it),
+        decode_s=_told(it.decode, it),
         unsplit_s=it.model_unsplit,
         tools_s=it.tools,
         ttft_s=it.ttft,
@@ -355,4 +358,9 @@ def _saving(lever: Lever) -> Saving:
         tradeoff=lever.tradeoff,
         rule=lever.rule,
         how=lever.how,
+def _told(seconds: float, it: Iteration) -> float | None:
+    """Seconds of a part; unknown where none of it was told apart from the rest of the call."""
+    return None if not seconds and it.model_unsplit else seconds
+
+
     )

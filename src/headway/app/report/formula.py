@@ -1,4 +1,4 @@
-"""The formula E2E = sum over the calls (hop + queue + prefill + decode + tools), rounded so that it adds up."""
+"""The formula E2E = sum over the calls (hop + retry + queue + prefill + decode + tools), rounded so that it adds up."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,7 @@ from headway.trace.path import Phase
 
 COLUMNS: dict[str, tuple[Phase, ...]] = {
     "hop": (Phase.HOP,),
+    "retry": (Phase.RETRY,),
     "queue": (Phase.QUEUE,),
     "prefill": (Phase.PREFILL,),
     "decode": (Phase.DECODE,),
@@ -122,7 +123,7 @@ def _parts(anatomy: Anatomy) -> list[_Part]:
 
 
 def _iteration(number: int, it: Iteration) -> _Part:
-    terms = (it.hop, it.queue, it.prefill, it.decode, it.model_unsplit, it.tools)
+    terms = (it.hop, it.retry, it.queue, it.prefill, it.decode, it.model_unsplit, it.tools)
     return _Part(
         label=str(number),
         model=it.model,

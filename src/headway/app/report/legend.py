@@ -31,6 +31,16 @@ SIGNS: dict[Phase, Sign] = {
         measured="what neither a model call nor a tool accounts for; inside a call, from its arrival to its being sent "
         "on, and from the last token to the end",
     ),
+    Phase.RETRY: Sign(
+        label="failed attempts",
+        noun="failed attempts",
+        glyph="✕",
+        letter="x",
+        style="red",
+        meaning="a call tried in vain before it was served",
+        measured="from the first attempt at a call until the last one, by the gateway's clock: a replica that hung up, "
+        "or to which no connection was had",
+    ),
     Phase.QUEUE: Sign(
         label="queue",
         noun="queueing",

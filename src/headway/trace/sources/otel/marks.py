@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct, structs
 
-from headway.core.span import ModelCall
+from headway.core.span import ModelCall, Setback
 from headway.core.usage import EngineTimings
 
 
@@ -12,6 +12,7 @@ class Marks(Struct, frozen=True, omit_defaults=True):
 
     queued: float | None = None
     sent: float | None = None
+    setbacks: tuple[Setback, ...] = ()
     first_visible: float | None = None
     last_token: float | None = None
     engine: EngineTimings | None = None
