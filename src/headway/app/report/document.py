@@ -316,6 +316,11 @@ def _term(it: Iteration) -> Term:
     )
 
 
+def _told(seconds: float, it: Iteration) -> float | None:
+    """Seconds of a part; unknown where none of it was told apart from the rest of the call."""
+    return None if not seconds and it.model_unsplit else seconds
+
+
 def _piece(segment: Segment) -> Piece:
     return Piece(segment.span, segment.phase.value, segment.start, segment.end)
 
@@ -358,9 +363,4 @@ def _saving(lever: Lever) -> Saving:
         tradeoff=lever.tradeoff,
         rule=lever.rule,
         how=lever.how,
-def _told(seconds: float, it: Iteration) -> float | None:
-    """Seconds of a part; unknown where none of it was told apart from the rest of the call."""
-    return None if not seconds and it.model_unsplit else seconds
-
-
     )
