@@ -1,0 +1,47 @@
+"""When two requests are the same question, to the byte."""
+
+from hashlib import blake2b
+from typing import Final, NewType
+
+import msgspec
+
+CacheKey = NewType("CacheKey", bytes)
+
+_ANSWER_NEUTRAL: Final = frozenset(
+    {"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "store", "service_tier"}
+)
+"""Fields that say who asks or how it is kept and billed, and never what the answer is to be."""
+_BODY: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_DIGEST_BYTES: Final = 16
+"""Of a keyed BLAKE2b: by chance two of 2**64 requests meet, and nobody can make two meet on purpose."""
+
+
+def exact_key(tenant: str, route: str, body: bytes) -> CacheKey | None:
+    """The key under which a request's answer is kept; equal for equal questions of one tenant on one route.
+
+    The order of a body's fields does not matter, nor what says only who asks; everything else does, to the byte.
+    The tenant is part of what is hashed, so that no two tenants ever share an answer.
+
+    Args:
+        tenant: whose answers these are.
+        route: the path and the model that was asked for, after aliases.
+        body: the request's JSON.
+
+    Returns:
+        ``None``: the body is no JSON object.
+    """
+    try:
+        fields = _BODY.decode(body)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    digest = blake2b(digest_size=_DIGEST_BYTES)
+    for part in (tenant.encode(), route.encode()):
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    for name in sorted(fields.keys() - _ANSWER_NEUTRAL):
+        written, value = name.encode("utf-8", "surrogatepass"), bytes(fields[name])
+        digest.update(len(written).to_bytes(8, "big"))
+        digest.update(written)
+        digest.update(len(value).to_bytes(8, "big"))
+        digest.update(value)
+    return CacheKey(digest.digest())
