@@ -4,12 +4,12 @@ from headway.core.clock import SystemClock, VirtualClock
 from headway.gateway.ids import Ids
 
 
-def test_task_ids_are_trace_ids_that_begin_with_their_second() -> None:
+def test_task_ids_are_trace_ids_that_begin_with_their_time() -> None:
     clock = VirtualClock(0x65A0_1234 + 0.75)
     first = Ids(clock).task()
-    assert re.fullmatch(r"65a01234[0-9a-f]{24}", first)
+    assert re.fullmatch(r"65a01234c000[0-9a-f]{20}", first)
     clock.advance(0.25)
-    assert Ids(clock).task().startswith("65a01235")
+    assert Ids(clock).task().startswith("65a012350000")
 
 
 def test_ids_never_repeat_and_are_as_long_as_trace_context_wants() -> None:

@@ -234,6 +234,7 @@ class Store:
         if self._pragma("journal_mode") != "wal":
             self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA temp_store = MEMORY")  # where SQLite notes how to undo a statement of many rows
         self._db.execute(f"PRAGMA journal_size_limit = {64 * 1024**2}")
         with self._transaction("IMMEDIATE"):
             match self._user_version():
