@@ -305,7 +305,7 @@ def test_the_terms_sum_to_e2e_for_any_forest(spans: list[Span]) -> None:
     tolerance = 1e-9 * (len(found.path) + 1)
     terms = [found.lead_in]
     for one in found.iterations:
-        terms += [one.hop, one.queue, one.prefill, one.decode, one.model_unsplit, one.tools]
+        terms += [one.hop, one.retry, one.queue, one.prefill, one.decode, one.model_unsplit, one.tools]
     assert all(term >= 0 for term in terms)
     assert abs(fsum(terms) - found.e2e) <= tolerance
     assert abs(fsum(found.phases.values()) - found.e2e) <= tolerance

@@ -43,9 +43,9 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     tpot: float | None
     """(last token - first token) / (output_tokens - 1), else by the engine's own timings; unknown without either."""
     usage: Usage
-    tpot_by_engine: bool = False
     retry: float = 0.0
     """Attempts at the call that failed before it was served."""
+    tpot_by_engine: bool = False
     """Whether ``tpot`` rests on the engine's own timings, for want of a timed stream or of a count of its tokens."""
 
 

@@ -14,7 +14,7 @@ from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.export.perfetto import HEAD, PATH, TAIL, encoded, events
 
-PHASES = {"hop", "queue", "prefill", "decode", "model", "tool", "retrieval", "human"}
+PHASES = {"hop", "retry", "queue", "prefill", "decode", "model", "tool", "retrieval", "human"}
 
 
 def read_back(*tasks: Anatomy) -> list[dict[str, Any]]:
