@@ -32,6 +32,8 @@ class RouteRequest(Struct, frozen=True, kw_only=True):
     no two of them share a prefix."""
     output_tokens: int | None = None
     """Expected length of the answer."""
+    stream: bool = False
+    """Whether its first token will be seen."""
     draw: float = 0.0
     """A number in [0, 1) that the caller drew, for policies that toss a coin."""
 
