@@ -6,17 +6,21 @@ import pytest
 from headway.policy.cache.question import Question, question
 
 ROUTE = "/v1/chat/completions m"
+SENT: dict[str, object] = {
+    "model": "m",
+    "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is X?"}],
+}
 
 
 def asked(content: object = "What is X?", role: str = "user", **fields: object) -> Question | None:
-    body = {"model": "m", "messages": [{"role": "system", "content": "Be brief."}, {"role": role, "content": content}]}
-    return question("t", ROUTE, msgspec.json.encode(body | fields))
+    messages = [{"role": "system", "content": "Be brief."}, {"role": role, "content": content}]
+    return question("t", ROUTE, msgspec.json.encode(SENT | {"messages": messages} | fields))
 
 
 def test_another_wording_is_asked_in_the_same_setting() -> None:
     one, other = (
         asked("What is X?"),
-        asked([{"type": "text", "text": "Tell me X", "cache_control": {}}], user="someone"),
+        asked([{"type": "text", "text": "Tell me X", "cache_control": None}], user="someone"),
     )
     assert one is not None
     assert other is not None
@@ -26,7 +30,7 @@ def test_another_wording_is_asked_in_the_same_setting() -> None:
 
 @pytest.mark.parametrize("fields", [{"temperature": 1}, {"tools": []}, {"system": "Be rude."}, {"stream": True}])
 def test_another_parameter_is_another_setting(fields: dict[str, object]) -> None:
-    one, other = asked(), asked(**fields)
+    one, other = asked(), question("t", ROUTE, msgspec.json.encode(SENT | fields))
     assert one is not None
     assert other is not None
     assert one.setting != other.setting
