@@ -163,15 +163,16 @@ class Line(Struct, frozen=True, kw_only=True):
     n: int
 
 
-def fit(points: Sequence[tuple[float, float]]) -> Line | None:
+def fit(points: Sequence[tuple[float, float]], *, least: int = 8) -> Line | None:
     """Theil-Sen line through the points: the median of the slopes of pairs, which a few outliers do not move.
 
     Its interval is Sen's (1968), from the order statistics of the slopes and Kendall's variance. At most 600 points,
-    evenly chosen by x, are paired. ``None`` where fewer than 8 points or fewer than 3 different x make a line a guess.
+    evenly chosen by x, are paired. ``None`` where fewer than ``least`` points or fewer than 3 different x make a line a
+    guess.
     """
     chosen = _spread(sorted(points, key=itemgetter(0)), 600)
     n = len(chosen)
-    if n < 8 or len({x for x, _ in chosen}) < 3:  # noqa: PLR2004 - the docstring says so
+    if n < least or len({x for x, _ in chosen}) < 3:  # noqa: PLR2004 - the docstring says so
         return None
     slopes = sorted((b[1] - a[1]) / (b[0] - a[0]) for i, a in enumerate(chosen) for b in chosen[i + 1 :] if b[0] > a[0])
     middle = slopes[rank(len(slopes), 0.5)]

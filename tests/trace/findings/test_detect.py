@@ -43,7 +43,7 @@ def test_no_spans_are_no_findings() -> None:
     assert ranking([]) == []
 
 
-def test_the_dearest_first_and_what_has_no_price_last() -> None:
+def test_the_dearest_first_and_what_ails_the_record_last() -> None:
     # tools take 8 of 13 s, a failed one 1 s of them; model time is not split
     spans = [
         call("a", 0, 2),
@@ -84,3 +84,9 @@ def test_any_set_gives_findings_about_its_tasks(rows: list[tuple[float | None, i
         assert finding.seconds is not None
         assert 0 <= finding.seconds <= longest
         assert set(finding.tasks) <= {task.task for task in tasks}
+
+
+def test_what_the_record_lacks_comes_after_what_is_wrong_with_the_task() -> None:
+    # no cost is known of either, and the one is only likely while the other is certain
+    spans = [used(tool("t", 0, 0), "read", "a.txt", "text"), used(tool("u", 0, 0), "read", "a.txt", "text")]
+    assert [finding.name for finding in ranking(spans, "none")] == ["repeated-tools", "no-times"]

@@ -1,7 +1,9 @@
 from findings import found, told
+from msgspec import structs
 from tasks import call
 
-from headway.core.span import Span
+from headway.core.money import MicroUsd
+from headway.core.span import ModelCall, Span
 from headway.core.usage import Usage
 
 
@@ -71,3 +73,31 @@ def test_growth_that_the_cache_makes_cheap() -> None:
 def test_lengths_are_not_known() -> None:
     assert "context-growth" not in found(turns(1000, 3000, None, 7000))
     assert "context-growth" not in found(turns(None, 3000, 5000, 7000))
+
+
+def test_growth_in_characters_where_no_tokens_are_known() -> None:
+    # 4,000, 8,000, 12,000 and 20,000 characters: 28,000 of 44,000 are growth
+    texts = ["a" * 4000, "b" * 4000, "c" * 4000, "d" * 8000]
+    spans = [told(call(str(i), 0, 0), *[("user", text) for text in texts[: i + 1]]) for i in range(4)]
+    finding = found(spans, "none")["context-growth"]
+    assert finding.title == (
+        "The prompt grows from 4,000 to 20,000 characters in 4 calls: 64 % of all characters read are earlier turns,"
+        " read again and again."
+    )
+    assert finding.tokens is None
+    assert "context-growth" not in found(spans[:3], "none")
+    shorter = [told(call(str(i), 0, 0), *[("user", text[:999]) for text in texts[: i + 1]]) for i in range(4)]
+    assert "context-growth" not in found(shorter, "none")
+
+
+def test_what_growing_calls_cost_where_only_that_is_known() -> None:
+    texts = ["a" * 4000, "b" * 4000, "c" * 4000, "d" * 8000]
+    spans = [
+        costing(told(call(str(i), 0, 0), *[("user", text) for text in texts[: i + 1]]), 1000 * 4**i) for i in range(4)
+    ]
+    assert found(spans, "none")["context-growth"].evidence[2] == "The first of them cost $0.0010, the dearest $0.0640."
+
+
+def costing(span: Span, cost: int) -> Span:
+    assert isinstance(span.work, ModelCall)
+    return structs.replace(span, work=structs.replace(span.work, cost=MicroUsd(cost)))

@@ -1,6 +1,8 @@
+import pytest
 from findings import found
 from tasks import call, tool
 
+from headway.core.span import Span
 from headway.core.usage import EngineTimings, Usage
 
 # reads for 1 s, writes 400 tokens in 8 s
@@ -29,6 +31,45 @@ def test_an_engine_s_own_timings_are_less_sure() -> None:
 
 def test_a_short_output() -> None:
     assert "writing-dominates" not in found([call("a", 0, 9, marks=(0, 6, 9))])
+
+
+def paced(*written: int, error: float = 0.0) -> list[Span]:
+    """Calls one after another that take 1 s and 20 ms for each token, the first token not timed."""
+    spans: list[Span] = []
+    start = 0.0
+    for number, tokens in enumerate(written):
+        took = 1 + 0.02 * tokens + (error if number % 2 else 0.0)
+        usage = Usage(input_tokens=1000, output_tokens=tokens, reasoning=tokens // 2)
+        spans.append(call(str(number), start, start + took, usage=usage))
+        start += took
+    return spans
+
+
+def test_calls_that_take_longer_the_more_they_write() -> None:
+    # 3, 5, 7, 9 and 11 s: of 35 s, 1,500 tokens of 20 ms are 30 s
+    finding = found(paced(100, 200, 300, 400, 500))["writing-dominates"]
+    assert finding.seconds == pytest.approx(30)
+    assert finding.tokens == 1500
+    assert finding.confidence == "likely"
+    assert finding.title == "Writing takes about 86 % of the 35.0 s: 1,500 tokens, 20 ms each."
+    assert finding.evidence == (
+        "Writing on the critical path: about 30.0 s in 5 calls; the longest, 4, writes for about 10.0 s.",
+        (
+            "The first token was not timed; but over 5 calls of m with 100 to 500 output tokens a call takes 20 ms"
+            " longer for each token (95 % interval 20 ms to 20 ms)."
+        ),
+        "Of the tokens, 750 are reasoning, not answer.",
+    )
+
+
+def test_four_calls_are_too_few_and_times_that_do_not_follow_the_output_say_nothing() -> None:
+    assert "writing-dominates" not in found(paced(100, 200, 300, 400))
+    assert "writing-dominates" not in found(paced(100, 200, 300, 400, 500, error=-7))
+
+
+def test_writing_that_takes_less_than_all_else_is_not_to_blame() -> None:
+    # 10 + 20 + 30 + 40 + 50 tokens are 3 s of 8
+    assert "writing-dominates" not in found(paced(10, 20, 30, 40, 50))
 
 
 def test_without_a_first_token_nobody_knows_when_the_writing_began() -> None:

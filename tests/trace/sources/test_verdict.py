@@ -22,3 +22,11 @@ def test_one_end_among_those_that_are_missing_tells_a_time() -> None:
 
 def test_what_began_and_ended_at_once_took_no_time() -> None:
     assert judge([call("a", 0, 0)], "any", "spans").timed
+
+
+def test_calls_that_took_no_time_at_all_were_not_timed() -> None:
+    # a session whose times were cut out when it was published: every message has the same one
+    spans = [step("root", 0, 3), call("a", 1, 1, "root"), tool("t", 1, 2, "root"), call("b", 2, 2, "root")]
+    assert not judge(spans, "any", "messages").timed
+    assert judge(spans, "any", "spans").timed
+    assert judge([*spans, call("c", 2, 2.5, "root")], "any", "messages").timed

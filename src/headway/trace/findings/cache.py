@@ -68,8 +68,8 @@ def _prefix_broken(case: Case, pairs: Iterable[Shared]) -> Iterable[Finding]:
         name="cache-prefix-broken",
         title=f"{message.capitalize()} breaks the cached prefix of {plural(len(broken), 'prompt')}: {what}, and"
         f" {sum(one.lost for one in broken):,} tokens that come again behind it cannot be read from a cache.",
-        seconds=_saving(case, missed) if told else None,
-        cost=_dearer(case, missed) if told else None,
+        seconds=saving(case, missed) if told else None,
+        cost=dearer(case, missed) if told else None,
         tokens=sum(one.tokens for one in missed) if told else None,
         confidence=confidence,
         evidence=(
@@ -107,8 +107,8 @@ def _cache_unused(case: Case, pairs: Iterable[Shared]) -> Iterable[Finding]:
         name="cache-unused",
         title=f"Prompts repeat {could:,} tokens of earlier ones, but {share(could - lost, could)} of that is read from"
         " the cache.",
-        seconds=_saving(case, missed),
-        cost=_dearer(case, missed),
+        seconds=saving(case, missed),
+        cost=dearer(case, missed),
         tokens=tokens,
         confidence="likely" if exact else "possible",
         evidence=(
@@ -201,7 +201,7 @@ def _pace(case: Case, missed: Sequence[Missed]) -> Iterable[str]:
         yield f"If all was computed, the engine read {median(paces):,.0f} tokens a second or more (median)."
 
 
-def _saving(case: Case, missed: Iterable[Missed]) -> float | None:
+def saving(case: Case, missed: Iterable[Missed]) -> float | None:
     """By replay with that much less to read; unknown where no prefill was timed."""
     left: dict[int, float] = {}
     for one in missed:
@@ -215,7 +215,7 @@ def _saving(case: Case, missed: Iterable[Missed]) -> float | None:
     return change.saving()
 
 
-def _dearer(case: Case, missed: Iterable[Missed]) -> MicroUsd | None:
+def dearer(case: Case, missed: Iterable[Missed]) -> MicroUsd | None:
     """What the tokens cost more than read from the cache, rounded down."""
     more: list[int | None] = []
     for one in missed:

@@ -10,6 +10,7 @@ from headway.core.task import SpanId
 from headway.trace.anatomy import Anatomy
 from headway.trace.change import Share, inner, shares_of
 from headway.trace.findings.figures import seconds, share
+from headway.trace.pace import Pace, paces
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge
 from headway.trace.sources.verdict import Verdict
@@ -33,6 +34,8 @@ class Case(Struct, frozen=True, kw_only=True):
     """Tools by the call whose response asked for them, in order of start."""
     chats: list[list[int]]
     """Calls in order of start, apart by what holds them and by model: each may be one growing conversation."""
+    paces: list[Pace]
+    """How long calls write whose first token was not timed, where that can be told."""
 
     @property
     def timed(self) -> bool:
@@ -118,6 +121,7 @@ def case_of(study: Study, anatomy: Anatomy, verdict: Verdict, prices: PriceOf) -
         children=inner(study),
         issued=_issued(study),
         chats=_chats(study),
+        paces=paces(study),
     )
 
 

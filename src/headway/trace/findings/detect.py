@@ -8,16 +8,25 @@ from msgspec import structs
 from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.findings.cache import cache_misses
 from headway.trace.findings.case import Case, case_of
-from headway.trace.findings.dominance import iterations_dominate, one_turn_dominates, tools_dominate
+from headway.trace.findings.dominance import (
+    iterations_dominate,
+    many_turns,
+    one_turn_dominates,
+    tools_dominate,
+)
+from headway.trace.findings.failed_calls import failed_calls
 from headway.trace.findings.failures import failed_tools
 from headway.trace.findings.finding import Confidence, Finding
+from headway.trace.findings.forgotten import cache_forgotten
 from headway.trace.findings.growth import context_growth
 from headway.trace.findings.hidden import flushed_ends, no_times, unfinished_spans, unsplit_model
 from headway.trace.findings.hops import hop_gaps
 from headway.trace.findings.queueing import engine_queue
+from headway.trace.findings.reasoning import reasoning_dominates
 from headway.trace.findings.repeats import polled_tools, repeated_tools, standstill
 from headway.trace.findings.retries import paid_twice
 from headway.trace.findings.serial import serial_tools
+from headway.trace.findings.slow_calls import slow_calls
 from headway.trace.findings.slowdown import slower_turns
 from headway.trace.findings.straggler import stragglers
 from headway.trace.findings.tail import Account, iteration_tail
@@ -35,10 +44,14 @@ SURE: Final[dict[Confidence, int]] = {"certain": 0, "likely": 1, "possible": 2}
 DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     tools_dominate,
     iterations_dominate,
+    many_turns,
     one_turn_dominates,
     writing_dominates,
+    reasoning_dominates,
     slower_turns,
+    slow_calls,
     cache_misses,
+    cache_forgotten,
     late_first_text,
     hop_gaps,
     serial_tools,
@@ -47,23 +60,27 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     standstill,
     paid_twice,
     failed_tools,
+    failed_calls,
     context_growth,
     stragglers,
     unread_answers,
     unread_results,
     engine_queue,
+)
+LIMITS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     unsplit_model,
     unfinished_spans,
     flushed_ends,
     no_times,
 )
+"""What is wrong with the record, not with the task."""
 SET_DETECTORS: Final[tuple[Callable[[Sequence[Account]], Iterable[Finding]], ...]] = (iteration_tail,)
 
 
 def findings(
     task: Task, verdict: Verdict, *, anatomy: Anatomy | None = None, prices: PriceOf = price_for
 ) -> tuple[Finding, ...]:
-    """What is wrong with one task, the dearest first; what it costs is unknown comes last.
+    """What is wrong with one task, the dearest first; then what is wrong with its record.
 
     Two findings may be about the same seconds. Nothing rests on what the verdict calls unknown.
 
@@ -75,8 +92,12 @@ def findings(
     """
     studied = study(task)
     case = case_of(studied, anatomy or dissect(studied, prices=prices), verdict, prices)
-    found = [_kept_to(case, finding) for detect in DETECTORS for finding in detect(case)]
-    return tuple(sorted((one for one in found if _worth_reading(case, one)), key=lambda one: _rank(case, one)))
+    return (*_found(case, DETECTORS), *_found(case, LIMITS))
+
+
+def _found(case: Case, detectors: Iterable[Callable[[Case], Iterable[Finding]]]) -> list[Finding]:
+    found = [_kept_to(case, finding) for detect in detectors for finding in detect(case)]
+    return sorted([one for one in found if _worth_reading(case, one)], key=lambda one: _rank(case, one))
 
 
 def set_findings(accounts: Sequence[Account]) -> tuple[Finding, ...]:

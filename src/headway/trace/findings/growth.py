@@ -5,7 +5,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec import Struct
+
 from headway.core.money import MicroUsd, Price, cost
+from headway.core.span import ModelCall
 from headway.core.usage import Usage
 from headway.trace.findings.case import Case, total
 from headway.trace.findings.figures import plural, share, times
@@ -24,44 +27,47 @@ RISING: Final = 0.75
 """Of the calls: prompts that shrink more often are not one history."""
 WEIGHT: Final = 0.5
 """Of all input tokens: growth that is less is not what the task reads."""
+TOKENS: Final = "tokens"
+CHARS: Final = 4
+"""Characters of a token, roughly, in English and in code."""
 MONEY: Final = 0.1
 """Of the task's cost: where the cache makes growth cheaper than that, it is no problem."""
 
 
 def context_growth(case: Case) -> Iterable[Finding]:
-    """Prompts end several times as long as they began, and most input tokens are that growth."""
+    """Prompts end several times as long as they began, and most of what is read is that growth."""
     chat = max(case.chats, key=len, default=list[int]())
-    read = [count for count in (case.call(i).usage.input_tokens for i in chat) if count is not None]
-    if len(read) < max(TURNS, len(chat)) or not read[0] or max(read) < max(RATIO * read[0], LONG):
+    sized = _sized(case, chat)
+    if sized is None or not _one_history(case, sized.calls, sized.read):
         return
-    if not _one_history(case, chat, read):
-        return
+    read = sized.read
     grown = [max(count - read[0], 0) for count in read]
-    tokens, paid = sum(grown), _paid(case, chat, grown)
+    tokens, paid = sum(grown), _paid(case, sized.calls, grown)
     if tokens < WEIGHT * sum(read):
         return
     whole = case.anatomy.cost
-    cached = total([case.call(i).usage.cache_read for i in chat])
+    cached = total([case.call(i).usage.cache_read for i in sized.calls])
     if (paid is not None and whole and paid < MONEY * whole) or (paid is None and _nearly_all(cached, sum(read))):
         return
-    longest = chat[read.index(max(read))]
+    longest = sized.calls[read.index(max(read))]
     yield Finding(
         name="context-growth",
-        title=f"The prompt grows from {read[0]:,} to {max(read):,} tokens in {plural(len(chat), 'call')}:"
-        f" {share(tokens, sum(read))} of all tokens read are earlier turns, read again and again.",
+        title=f"The prompt grows from {read[0]:,} to {max(read):,} {sized.unit} in {plural(len(read), 'call')}:"
+        f" {share(tokens, sum(read))} of all {sized.unit} read are earlier turns, read again and again.",
         cost=paid,
-        tokens=tokens,
+        tokens=tokens if sized.unit == TOKENS else None,
         confidence="certain",
         evidence=(
             (
-                f"{case.span(chat[0]).name}: {plural(len(chat), 'call')} read {sum(read):,} tokens; without growth it"
-                f" would have been {len(read) * read[0]:,}. The longest prompt is {times(max(read) / read[0])} times as"
-                " long as the first."
+                f"{case.span(chat[0]).name}: {plural(len(read), 'call')} read {sum(read):,} {sized.unit}; without"
+                f" growth it would have been {len(read) * read[0]:,}. The longest prompt is"
+                f" {times(max(read) / read[0])} times as long as the first."
             ),
             f"From the cache came {share(min(cached, sum(read)), sum(read))} of them."
             if cached is not None
             else "How much of that came from a cache is not in the record.",
             *_again(case),
+            *_dearer(case, sized.calls),
             *_made_of(case, longest),
         ),
         check="Look at the longest prompt: what of it does the last turn still need?",
@@ -69,6 +75,40 @@ def context_growth(case: Case) -> Iterable[Finding]:
         " give side work to a sub-agent that returns only its answer.",
         spans=case.ids(chat),
     )
+
+
+class _Sized(Struct, frozen=True):
+    """Calls of a chat, and how much each of them read."""
+
+    calls: list[int]
+    read: list[int]
+    unit: str
+
+
+def _sized(case: Case, chat: Sequence[int]) -> _Sized | None:
+    """By their tokens, else (where no tokens at all are known) by the characters of prompts; not what stays short."""
+    counts = [case.call(i).usage.input_tokens for i in chat]
+    read, calls, unit, least = [count for count in counts if count is not None], list(chat), TOKENS, LONG
+    if not read:
+        known = [(i, sum(part.chars for part in prompt)) for i in chat if (prompt := case.call(i).prompt) is not None]
+        calls, read = [i for i, _ in known], [chars for _, chars in known]
+        unit, least = "characters", LONG * CHARS
+        if len(read) < RISING * len(chat):
+            return None
+    if len(read) < max(TURNS, len(calls)) or not read[0] or max(read) < max(RATIO * read[0], least):
+        return None
+    return _Sized(calls, read, unit)
+
+
+def _dearer(case: Case, calls: Sequence[int]) -> Iterable[str]:
+    """What the first and the dearest call cost, where only whole calls' costs are known."""
+    costs = [cost for i in calls if (cost := case.call(i).cost) is not None]
+    if len(costs) == len(calls) and max(costs) > costs[0] and not any(map(_counted, map(case.call, calls))):
+        yield f"The first of them cost ${costs[0] / 1e6:.4f}, the dearest ${max(costs) / 1e6:.4f}."
+
+
+def _counted(call: ModelCall) -> bool:
+    return call.usage.input_tokens is not None
 
 
 def _one_history(case: Case, chat: Sequence[int], read: Sequence[int]) -> bool:

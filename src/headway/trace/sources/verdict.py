@@ -69,7 +69,7 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
     """
     calls = [span.work for span in spans if isinstance(span.work, ModelCall)]
     tools = [span.work for span in spans if isinstance(span.work, ToolUse)]
-    if _endless(spans):
+    if _endless(spans) or (timing == "messages" and _timeless(spans)):
         timing = "none"
     quality, how = _TIMES[timing]
     watched = timing in {"spans", "durations"}
@@ -100,6 +100,12 @@ def _endless(spans: Sequence[Span]) -> bool:
     at_work = [span for span in spans if not isinstance(span.work, HumanWait)]
     unfinished = any(span.end is None for span in at_work)
     return unfinished and not any(span.end is not None and span.end > span.start for span in at_work)
+
+
+def _timeless(spans: Sequence[Span]) -> bool:
+    """Whether no call took any time though all have ended: then the messages' times are not those of the work."""
+    ends = [(span.start, span.end) for span in spans if isinstance(span.work, ModelCall)]
+    return bool(ends) and all(end is not None and end <= start for start, end in ends)
 
 
 def _aspect(subject: Subject, known: Sequence[bool], yes: str, no: str) -> Aspect:

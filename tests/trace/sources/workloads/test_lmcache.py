@@ -7,7 +7,7 @@ from headway.trace.sources.digests import part
 from headway.trace.sources.workloads.lmcache import LMCache
 
 ROWS = [
-    {"timestamp": 2_000_000, "input": "Do it\n\nDone.", "output": "Bye", "session_id": "s-1"},
+    {"timestamp": 2_000_000, "input": "Do it\n\nAgain.", "output": "Bye", "session_id": "s-1"},
     {"timestamp": 1_000_000, "input": "Do it", "output": "Done.", "session_id": "s-1"},
     {"timestamp": 1_500_000, "input": "Hello", "output": "", "session_id": "s-2"},
 ]
@@ -21,11 +21,22 @@ def test_a_session_is_a_task_whose_calls_are_in_the_order_in_which_they_were_sen
         ("s-2", "Hello", "none"),
     ]
     assert calls(pieces[0]) == [
-        ModelCall(model="unknown", prompt=(part("user", "Do it"),), answer=part("assistant", "Done.")),
-        ModelCall(model="unknown", prompt=(part("user", "Do it\n\nDone."),), answer=part("assistant", "Bye")),
+        ModelCall(model="unknown", prompt=(part("user", "Do it"),)),
+        ModelCall(model="unknown", prompt=(part("user", "Do it"), part("user", "\n\nAgain."))),
     ]
-    assert calls(pieces[1])[0].answer == part("assistant", "")
     assert any("nothing is said about seconds" in remark for remark in pieces[0].remarks)
+
+
+def test_a_prompt_that_goes_on_from_an_earlier_one_has_its_parts() -> None:
+    texts = ["Plan", "Plan. Act", "Act", "Plan. Act. Look"]
+    rows = [{"timestamp": at, "input": text, "output": "Ok", "session_id": "s"} for at, text in enumerate(texts)]
+    (piece,), _ = read(LMCache(), document(lines(rows)))
+    assert [call.prompt for call in calls(piece)] == [
+        (part("user", "Plan"),),
+        (part("user", "Plan"), part("user", ". Act")),
+        (part("user", "Act"),),
+        (part("user", "Plan"), part("user", ". Act"), part("user", ". Look")),
+    ]
 
 
 def test_broken_lines_are_counted() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from headway.core.prompt import Part
 from headway.core.span import ModelCall
 from headway.core.task import SessionId
-from headway.trace.sources.digests import digest, part, span_id, task_id
+from headway.trace.sources.digests import digest, span_id, task_id
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.session.draft import Draft, first_words
 from headway.trace.sources.skips import Skips
@@ -20,7 +20,10 @@ _TIMES: Final = (
     "Requests have one time each: how long an answer took, and what its tools, cannot be told apart, so nothing is said"
     " about seconds."
 )
+LOOKED_BACK: Final = 8
+"""Earlier prompts that a prompt may go on from: agents of one session that take turns are seldom more."""
 _SESSION: Final = "A session is taken to be one task: which of its texts are the user's is not in the record."
+_OTHERS: Final = "Prompts are recorded without what the model itself had said, so they were longer than is shown."
 
 
 class _Row(Struct):
@@ -47,26 +50,47 @@ class LMCache:
     def read(self, documents: Sequence[Document], skips: Skips) -> Iterator[Piece]:
         """One piece for each session, its calls in the order in which they were sent."""
         for document in documents:
-            sessions: dict[str, list[tuple[float, ModelCall, str | None]]] = {}
+            sessions: dict[str, list[_Row]] = {}
             for record in document.records(skips):
                 try:
                     row = _ROW.decode(record.data)
                 except _NEVER:
                     skips.add("a line that is not JSON, or not a request of a trace", record.where)
                     continue
-                call = ModelCall(model="unknown", prompt=(_whole(row.input),), answer=part("assistant", row.output))
-                sessions.setdefault(row.session_id, []).append((row.timestamp, call, first_words(row.input)))
-            for session, calls in sessions.items():
-                calls.sort(key=lambda one: one[0])
+                sessions.setdefault(row.session_id, []).append(row)
+            for session, rows in sessions.items():
+                rows.sort(key=lambda row: row.timestamp)
                 draft = Draft(span_id(self.name, session), "agent", 0.0)
-                draft.title = calls[0][2]
-                draft.remarks += [_TIMES, _SESSION]
-                for number, (_, call, _) in enumerate(calls):
+                draft.title = first_words(rows[0].input)
+                draft.remarks += [_TIMES, _SESSION, _OTHERS]
+                before: list[_Prompt] = []
+                for number, row in enumerate(rows):
+                    prompt = _prompt(row.input, before)
+                    before = [prompt, *before[: LOOKED_BACK - 1]]
+                    # The answer is left out: the prompts keep none of the model's own texts, so that each would look
+                    # as if nobody had read it.
+                    call = ModelCall(model="unknown", prompt=prompt.parts)
                     draft.call(span_id(draft.root, str(number)), 0.0, 0.0, call)
                 yield draft.piece(task_id(self.name, session), SessionId(session), "none")
 
 
+class _Prompt(Struct):
+    text: str
+    parts: tuple[Part, ...]
+
+
+def _prompt(text: str, before: Sequence[_Prompt]) -> _Prompt:
+    """A prompt that begins with an earlier one, as a history sent again does, is that one's parts and a rest."""
+    known = max((one for one in before if one.text and text.startswith(one.text)), key=_length, default=_Prompt("", ()))
+    rest = text[len(known.text) :]
+    return _Prompt(text, (*known.parts, _whole(rest)) if rest or not known.parts else known.parts)
+
+
+def _length(prompt: _Prompt) -> int:
+    return len(prompt.text)
+
+
 def _whole(prompt: str) -> Part:
-    """All messages of a prompt in one text: what in it is a time or an id says nothing of any one message."""
+    """Messages in one text: what in it is a time or an id says nothing of any one message."""
     exact = digest("user", prompt)
     return Part(role="user", chars=len(prompt), digest=exact, shape=exact)

@@ -1,0 +1,36 @@
+import pytest
+from findings import found
+from tasks import call
+
+from headway.core.span import Span
+from headway.core.usage import Usage
+
+
+def sized(name: str, start: float, end: float, read: int | None, wrote: int, cached: int | None = None) -> Span:
+    return call(name, start, end, usage=Usage(input_tokens=read, output_tokens=wrote, cache_read=cached))
+
+
+def test_a_call_that_took_longer_than_one_that_had_more_to_do() -> None:
+    # 6 s for 50 tokens; another read and wrote more in 3 s
+    spans = [sized("a", 0, 6, 1000, 50, 0), sized("b", 6, 9, 1100, 200, 900)]
+    finding = found(spans)["slow-calls"]
+    assert finding.seconds == pytest.approx(3)
+    assert finding.confidence == "likely"
+    assert finding.spans == ("a",)
+    assert finding.title == (
+        "1 call took 2.0 times as long as others of the same model that had as much to read and to write, or more:"
+        " 3.00 s (33 % of E2E)."
+    )
+    assert finding.evidence == (
+        "a read 1,000 tokens and wrote 50 in 6.00 s; 1 call that had as much to do took 3.00 s.",
+        "Which they are: a.",
+        "From the cache came 0 % of their prompts.",
+    )
+
+
+def test_calls_that_had_more_to_do_may_take_longer() -> None:
+    assert "slow-calls" not in found([sized("a", 0, 6, 1000, 500), sized("b", 6, 9, 1100, 200)])
+    assert "slow-calls" not in found([sized("a", 0, 6, 2000, 50), sized("b", 6, 9, 1100, 200)])
+    assert "slow-calls" not in found([sized("a", 0, 5, 1000, 50), sized("b", 5, 8, 1100, 200)])
+    assert "slow-calls" not in found([sized("a", 0, 6, None, 50), sized("b", 6, 9, 1100, 200)])
+    assert "slow-calls" not in found([sized("a", 0, 6, 1000, 50), sized("b", 6, 9, 1100, 200)], "none")
