@@ -1,0 +1,79 @@
+"""A person's word against the rules: from now until then, this goes there. Each has an end, a reason and an author."""
+
+from msgspec import Struct
+
+from headway.core.errors import BadInputError, NotFoundError
+
+
+class Pin(Struct, frozen=True, kw_only=True):
+    """One override."""
+
+    to: str
+    """The model that answers."""
+    by: str
+    """Who said so: a key's id, ``cli:USER``."""
+    reason: str
+    since: float
+    """Epoch seconds."""
+    until: float
+    tenant: str = ""
+    """What it is about; empty: of any tenant, any task, any name asked for."""
+    task: str = ""
+    model: str = ""
+
+    def about(self) -> tuple[str, str, str]:
+        """What it is about, as one value: task, model, tenant."""
+        return self.task, self.model, self.tenant
+
+
+class Pins:
+    """Those that hold. The most particular wins: about a task before about a model, that before about a tenant."""
+
+    def __init__(self) -> None:
+        self._pins: dict[tuple[str, str, str], Pin] = {}
+
+    def put(self, pin: Pin) -> Pin | None:
+        """Let a pin hold, in place of any other about the same, which is returned.
+
+        Raises:
+            BadInputError: it has no reason, or ends before it begins.
+        """
+        if not pin.reason.strip():
+            raise BadInputError("A pin needs a reason.", fix="Say in a few words why the rules do not do.")
+        if not pin.since < pin.until:
+            raise BadInputError("A pin ends after it begins.", fix="Give it a length of time, e.g. 2 h.")
+        before = self._pins.get(pin.about())
+        self._pins[pin.about()] = pin
+        return before
+
+    def take(self, *, tenant: str = "", task: str = "", model: str = "") -> Pin:
+        """Let a pin hold no more.
+
+        Raises:
+            NotFoundError: there is none about this.
+        """
+        try:
+            return self._pins.pop((task, model, tenant))
+        except KeyError as error:
+            raise NotFoundError("There is no such pin.", fix="List those that hold.") from error
+
+    def find(self, *, tenant: str, task: str, model: str, now: float) -> Pin | None:
+        """The pin for a call at ``now`` (epoch seconds). Those that have ended are forgotten as they are met."""
+        if not self._pins:
+            return None
+        for its_task in (task, "") if task else ("",):
+            for its_model in (model, ""):
+                for its_tenant in (tenant, "") if tenant else ("",):
+                    about = (its_task, its_model, its_tenant)
+                    pin = self._pins.get(about)
+                    if pin is None:
+                        continue
+                    if pin.since <= now < pin.until:
+                        return pin
+                    if now >= pin.until:
+                        del self._pins[about]
+        return None
+
+    def holding(self, now: float) -> tuple[Pin, ...]:
+        """All that hold at ``now``, the next to end first."""
+        return tuple(sorted((pin for pin in self._pins.values() if now < pin.until), key=lambda pin: pin.until))
