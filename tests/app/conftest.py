@@ -10,6 +10,7 @@ import pytest
 from headway.app.cli.main import main
 from headway.core.money import MicroUsd
 from headway.core.span import ErrorType, ModelCall, Retrieval, Span, Step, ToolUse, Work
+from headway.core.spent import Spent, Sum
 from headway.core.task import Identity, SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, Iteration
@@ -140,6 +141,13 @@ def anatomy() -> Anatomy:
         usage=Usage(input_tokens=6715, output_tokens=696, cache_read=3880),
         cached_share=3880 / 6715,
         cost=None,
+        spent=Spent(
+            input_tokens=Sum(6715, 4, 4),
+            output_tokens=Sum(696, 4, 4),
+            tokens=Sum(7411, 4, 4),
+            cache_read=Sum(3880, 4, 4),
+            cost=Sum(0, 0, 4),
+        ),
         failures=1,
         retries=0,
         human=0.0,

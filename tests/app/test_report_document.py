@@ -7,6 +7,7 @@ from accounts import accounted
 from msgspec.structs import replace
 
 from headway.app.report.document import Account, TaskList, task_json, tasks_json
+from headway.core.spent import Sum
 from headway.core.task import SessionId, TaskId
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
@@ -39,6 +40,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "usage",
         "cached_share",
         "cost_usd_micro",
+        "at_least",
         "levers",
         "unknowns",
         "title",
@@ -114,7 +116,7 @@ def test_the_list_of_tasks_is_a_document() -> None:
         spans=3,
         calls=2,
         errors=1,
-        tokens=None,
+        tokens=Sum(30, 1, 2),
         models=("m",),
     )
     assert json.loads(tasks_json([row])) == {
@@ -129,6 +131,7 @@ def test_the_list_of_tasks_is_a_document() -> None:
                 "calls": 2,
                 "errors": 1,
                 "tokens": None,
+                "tokens_at_least": {"sum": 30, "known": 1, "of": 2},
                 "models": ["m"],
             }
         ],

@@ -12,6 +12,7 @@ from headway.app.report.tasks import TaskTable
 from headway.app.report.terminal import render_task
 from headway.core.money import MicroUsd
 from headway.core.span import Span
+from headway.core.spent import Spent, Sum
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.anatomy import Anatomy, dissect
@@ -111,7 +112,9 @@ def test_ascii_terminals_get_letters(anatomy: Anatomy, levers: Levers) -> None:
 
 
 def test_what_is_unknown_is_said_and_never_0(anatomy: Anatomy) -> None:
-    bare = replace(anatomy, usage=Usage(), cached_share=None, task_ttft=None)
+    told = Sum(0, 0, 4)
+    spent = Spent(input_tokens=told, output_tokens=told, tokens=told, cache_read=told, cost=told)
+    bare = replace(anatomy, usage=Usage(), spent=spent, cached_share=None, task_ttft=None)
     lines = section(printed(render_task(accounted(bare, ()))), "TOKENS AND MONEY")
     assert re.match(r"tokens +unknown +unknown in, unknown out$", lines[0])
     assert re.match(r"from the cache +unknown", lines[1])
@@ -120,7 +123,9 @@ def test_what_is_unknown_is_said_and_never_0(anatomy: Anatomy) -> None:
 
 
 def test_a_known_cost_is_printed_to_the_last_micro_dollar(anatomy: Anatomy) -> None:
-    assert "$0.000412" in printed(render_task(accounted(replace(anatomy, cost=MicroUsd(412)))))
+    assert "$0.000412" in printed(
+        render_task(accounted(replace(anatomy, spent=replace(anatomy.spent, cost=Sum(412, 4, 4)))))
+    )
 
 
 def test_levers_are_ranked_and_explained(anatomy: Anatomy, levers: Levers) -> None:
@@ -212,7 +217,7 @@ def row(task: str, **changes: object) -> TaskRow:
         spans=3,
         calls=2,
         errors=0,
-        tokens=1234,
+        tokens=Sum(1234, 2, 2),
         models=("m1", "m2"),
     )
     return replace(known, **changes)
@@ -222,7 +227,7 @@ def test_tasks_are_listed_one_to_a_line() -> None:
     out = io.StringIO()
     rows = [
         row("ab" * 16),
-        row("nightly-" + "x" * 60, tokens=None, errors=2, ended_at=None),
+        row("nightly-" + "x" * 60, tokens=Sum(0, 0, 2), errors=2, ended_at=None),
         row("\x1b[2J", models=("\x07" + "m" * 90,)),
     ]
     Console(file=out, width=100).print(TaskTable(rows))
@@ -238,7 +243,7 @@ def test_tasks_are_listed_one_to_a_line() -> None:
 @pytest.mark.parametrize(("width", "name", "models"), [(100, 20, 24), (80, 16, 8), (72, 16, 0)])
 def test_long_ids_and_long_models_share_what_room_there_is(width: int, name: int, models: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(TaskTable([row("n" * 60, models=("m" * 60,), tokens=123_456)]))
+    Console(file=out, width=width).print(TaskTable([row("n" * 60, models=("m" * 60,), tokens=Sum(123_456, 2, 2))]))
     line = out.getvalue().splitlines()[1].rstrip()
     assert (line.index("…") + 1, line.count("m") + line.endswith("…")) == (name, models)
 

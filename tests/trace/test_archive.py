@@ -71,12 +71,12 @@ def test_other_prices_are_asked_for_anew(tmp_path: Path) -> None:
     own = with_own({"m": Price(input=2_000_000, output=0)})
     with Archive(tmp_path / "set.db") as archive:
         archive.add([put_away(made("a"))])
-        assert [row.facts.cost for row in archive.rows()] == [None]
+        assert [row.facts.spent.cost.exact for row in archive.rows()] == [None]
         (row,) = archive.rows(own)
-        assert (row.facts.cost, row.facts.title) == (2000, "why a?")  # a thousand tokens at $2 a million
+        assert (row.facts.spent.cost.exact, row.facts.title) == (2000, "why a?")  # a thousand tokens at $2 a million
         archive.add([put_away(made("a"), own)], own)
-        assert [row.facts.cost for row in archive.rows(own)] == [2000]
-        assert [row.facts.cost for row in archive.rows()] == [None]
+        assert [row.facts.spent.cost.exact for row in archive.rows(own)] == [2000]
+        assert [row.facts.spent.cost.exact for row in archive.rows()] == [None]
 
 
 def test_rows_of_another_headway_are_worked_out_anew(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from headway.core.budget import Budget, StageBudget
 from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall
+from headway.core.spent import Spent, Sum
 from headway.core.task import TaskId
-from headway.core.usage import Usage
 from headway.trace.budget_review import added, addition
 from headway.trace.budgets import check, stage_seconds, suggest, unknown_stages
 from headway.trace.facts import CallPoint, ModelFacts, TaskFacts, ToolFacts
@@ -37,8 +37,13 @@ def row(i: int, e2e: float | None, *, cost: int | None = None, points: tuple[Cal
         stages={"helper": e2e} if timed else {},
         tools={"search": ToolFacts(uses=1, seconds=0.5, on_path=0.5 if timed else 0.0)},
         models={"m": ModelFacts(calls=2, on_path=1.0)},
-        usage=Usage(input_tokens=2000, output_tokens=100, cache_read=1000),
-        cost=None if cost is None else MicroUsd(cost),
+        spent=Spent(
+            input_tokens=Sum(2000, 2, 2),
+            output_tokens=Sum(100, 2, 2),
+            tokens=Sum(2100, 2, 2),
+            cache_read=Sum(1000, 2, 2),
+            cost=Sum(0, 0, 2) if cost is None else Sum(cost, 2, 2),
+        ),
         step_costs=(),
         recomputed=None,
         retries_cost=None,
@@ -136,8 +141,9 @@ def test_a_longer_context_is_read_at_the_rate_that_was_measured() -> None:
     made, _ = added(rows, [addition("context +2,000 tokens")], prices)
     # 2 calls, half of the input cached: 2000 computed by the first, 1000 by the second, at 1 ms each
     assert made[0].e2e == pytest.approx(13.0)
-    assert made[0].usage == Usage(input_tokens=6000, output_tokens=100, cache_read=2000)
-    assert made[0].cost == 100 + 3000 + 100  # a micro-USD a token, a tenth of it for the 1000 cached
+    spent = made[0].spent
+    assert (spent.input_tokens.exact, spent.tokens.exact, spent.cache_read.exact) == (6000, 6100, 2000)
+    assert spent.cost.exact == 100 + 3000 + 100  # a micro-USD a token, a tenth of it for the 1000 cached
     with pytest.raises(BadInputError, match="how long reading a token takes"):
         added([row(1, 10.0)], [addition("context +5")])
 

@@ -6,6 +6,7 @@ from tasks import T0, call, step, tool
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.spent import Sum
 from headway.core.usage import Usage
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.phases import Phase
@@ -40,20 +41,24 @@ def test_one_task_becomes_a_row_that_adds_up() -> None:
     assert row.phases == {Phase.HOP: 0.5, Phase.PREFILL: 1.5, Phase.DECODE: 1.5, Phase.TOOL: 4.0}
     assert row.stages == {"helper": 7.5}
     assert (row.tools["look"].uses, row.tools["look"].seconds, row.tools["look"].on_path) == (1, 4.0, 4.0)
-    assert (row.models["m"].calls, row.models["m"].on_path, row.models["m"].input_tokens) == (2, 3.0, 2000)
+    assert (row.models["m"].calls, row.models["m"].on_path, row.models["m"].spent.input_tokens) == (
+        2,
+        3.0,
+        Sum(2000, 2, 2),
+    )
     assert row.task_ttft == 7.0  # the answer's first token
     assert [(point.input_tokens, point.cache_read, point.ttft) for point in row.points] == [
         (1000, 600, 1.0),
         (1000, 600, 0.5),
     ]
-    assert row.cost is None  # no price is known
+    assert row.spent.cost.least is None  # no price is known
     assert row.started_at == T0
 
 
 def test_what_has_no_times_has_no_seconds() -> None:
     row = facts(call("c", 0, 0, usage=USAGE), timing="none")
     assert (row.e2e, row.phases, row.stages, row.task_ttft, row.points) == (None, {}, {}, None, ())
-    assert (row.n, row.usage.input_tokens) == (1, 1000)
+    assert (row.n, row.spent.input_tokens.exact) == (1, 1000)
 
 
 def priced(name: str, start: float, parent: str, cost: int | None, **more: object) -> Span:
@@ -107,7 +112,7 @@ def test_a_set_is_spread_and_its_tail_told_apart() -> None:
     assert made.histogram == ((1, 10),)
     assert made.cached_share == pytest.approx(0.6)
     assert made.tools[0].seconds == 9.0
-    assert made.models[0].input_tokens == 10_000
+    assert made.models[0].spent.input_tokens.exact == 10_000
     assert made.cost is None
 
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall
+from headway.core.spent import Spent
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
@@ -86,6 +87,8 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     cached_share: float | None
     """``cache_read`` / ``input_tokens``."""
     cost: MicroUsd | None
+    spent: Spent
+    """The same sums as far as the calls tell: lower bounds where ``usage`` and ``cost`` are unknown."""
     failures: int
     """Calls, tools and retrievals that failed."""
     retries: int | None
@@ -133,6 +136,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for) -> Anatomy:
         usage=totals.usage,
         cached_share=_share(totals.usage),
         cost=totals.cost,
+        spent=totals.spent,
         failures=totals.failures,
         retries=totals.retries,
         human=tree.human,

@@ -8,8 +8,8 @@ from msgspec import Struct, structs
 
 from headway.core.budget import seconds
 from headway.core.errors import BadInputError
-from headway.core.money import MicroUsd
 from headway.core.span import ModelCall
+from headway.core.spent import Sum
 from headway.trace.facts import TaskFacts, ToolFacts
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, price_for
@@ -106,33 +106,37 @@ def _with_tool(row: TaskFacts, one: AddTool) -> TaskFacts:
 
 
 def _with_context(row: TaskFacts, one: AddContext, rate: float, prices: PriceOf) -> TaskFacts:
-    read, cached = row.usage.input_tokens, row.usage.cache_read
+    read, cached = row.spent.input_tokens.exact, row.spent.cache_read.exact
     share = cached / read if read and cached is not None else 0.0
     computed = one.tokens * (1 + max(row.calls - 1, 0) * (1 - share)) if row.calls else 0.0
     whole = one.tokens * row.calls
-    usage = structs.replace(
-        row.usage,
-        input_tokens=None if read is None else read + whole,
-        cache_read=None if cached is None else cached + round(whole - computed),
+    spent = structs.replace(
+        row.spent,
+        input_tokens=_more(row.spent.input_tokens, whole),
+        tokens=_more(row.spent.tokens, whole),
+        cache_read=_more(row.spent.cache_read, round(whole - computed)),
+        cost=_dearer(row, computed, whole - computed, prices),
     )
     more = rate * computed * min(row.n / row.calls, 1.0) if row.calls else 0.0
-    cost = _dearer(row, computed, whole - computed, prices)
     if row.e2e is None:
-        return structs.replace(row, usage=usage, cost=cost)
+        return structs.replace(row, spent=spent)
     phases = {**row.phases, Phase.PREFILL: row.phases.get(Phase.PREFILL, 0.0) + more}
-    return structs.replace(
-        row, usage=usage, cost=cost, e2e=row.e2e + more, phases=phases, task_ttft=_later(row.task_ttft, more)
-    )
+    return structs.replace(row, spent=spent, e2e=row.e2e + more, phases=phases, task_ttft=_later(row.task_ttft, more))
 
 
-def _dearer(row: TaskFacts, computed: float, cached: float, prices: PriceOf) -> MicroUsd | None:
+def _more(before: Sum, tokens: int) -> Sum:
+    return Sum(before.total + tokens, before.known, before.of)
+
+
+def _dearer(row: TaskFacts, computed: float, cached: float, prices: PriceOf) -> Sum:
     """At the prices of the task's most called model."""
     model = max(row.models, key=lambda name: row.models[name].calls, default=None)
     price = None if model is None else prices(ModelCall(model=model), row.started_at)
-    if row.cost is None or price is None:
-        return None
+    before = row.spent.cost
+    if price is None:
+        return Sum(before.total, 0, before.of)
     read = price.input if price.cache_read is None else price.cache_read
-    return MicroUsd(row.cost + round((computed * price.input + cached * read) / 1_000_000))
+    return _more(before, round((computed * price.input + cached * read) / 1_000_000))
 
 
 def _later(when: float | None, more: float) -> float | None:

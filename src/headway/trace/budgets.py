@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10, sqrt
+from operator import itemgetter
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
 from headway.core.budget import Budget, Percentile, StageBudget
 from headway.core.money import MicroUsd
+from headway.core.spent import Sum
 from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts
 from headway.trace.phases import Phase
@@ -36,6 +38,8 @@ class Line(Struct, frozen=True, kw_only=True):
     unit: Unit
     limit: float
     value: float | None
+    at_least: bool = False
+    """Whether ``value`` is a lower bound: calls of the task that it is of do not report their part."""
     state: State
     over: int
     """Tasks above the limit."""
@@ -52,10 +56,10 @@ def check(budget: Budget, rows: Sequence[TaskFacts]) -> tuple[Line, ...]:
     lines = [*_stage("task", budget.task, [(row.task, row.e2e) for row in rows])]
     for name, limits in budget.stages.items():
         lines += _stage(name, limits, [(row.task, stage_seconds(row, name)) for row in rows])
-    each: tuple[tuple[str, Unit, int | None, list[tuple[TaskId, int | None]]], ...] = (
-        ("calls", "calls", budget.calls, [(row.task, row.calls) for row in rows]),
-        ("tokens", "tokens", budget.tokens, [(row.task, _tokens(row)) for row in rows]),
-        ("cost", "µUSD", budget.cost, [(row.task, row.cost) for row in rows]),
+    each: tuple[tuple[str, Unit, int | None, list[tuple[TaskId, Sum]]], ...] = (
+        ("calls", "calls", budget.calls, [(row.task, Sum(row.calls, 1, 1)) for row in rows]),
+        ("tokens", "tokens", budget.tokens, [(row.task, row.spent.tokens) for row in rows]),
+        ("cost", "µUSD", budget.cost, [(row.task, row.spent.cost) for row in rows]),
     )
     for what, unit, limit, values in each:
         if limit is not None:
@@ -87,11 +91,6 @@ def stage_seconds(row: TaskFacts, name: str) -> float | None:
 def unknown_stages(budget: Budget, rows: Sequence[TaskFacts]) -> tuple[str, ...]:
     """Stages of the budget that occur in no task: a word misspelt, or a tool that is gone."""
     return tuple(name for name in budget.stages if not any(stage_seconds(row, name) for row in rows))
-
-
-def _tokens(row: TaskFacts) -> int | None:
-    read, written = row.usage.input_tokens, row.usage.output_tokens
-    return None if read is None or written is None else read + written
 
 
 def _stage(name: str, limits: StageBudget, values: Sequence[tuple[TaskId, float | None]]) -> Iterator[Line]:
@@ -145,28 +144,40 @@ def _variance(name: str, limit: float, ordered: Sequence[float]) -> Line:
     )
 
 
-def _each(what: str, unit: Unit, limit: float, values: Sequence[tuple[TaskId, int | None]]) -> Line:
-    known = sorted(((task, float(value)) for task, value in values if value is not None), key=lambda pair: pair[1])
-    over = [pair for pair in known if pair[1] > limit]
-    missing = len(values) - len(known)
+def _each(what: str, unit: Unit, limit: float, values: Sequence[tuple[TaskId, Sum]]) -> Line:
+    known = sorted(
+        ((task, float(one.least), one.partial) for task, one in values if one.least is not None),
+        key=itemgetter(1),
+    )
+    over = [(task, least) for task, least, _ in known if least > limit]
+    untold, partial = len(values) - len(known), sum(one.partial for _, one in values)
     return Line(
         stage="task",
         what=what,
         unit=unit,
         limit=limit,
         value=known[-1][1] if known else None,
-        state="broken" if over else "unknown" if missing else "kept",
+        at_least=bool(known) and known[-1][2],
+        state="broken" if over else "unknown" if untold or partial else "kept",
         over=len(over),
         of=len(known),
         worst=tuple(reversed(over[-WORST:])),
-        note=f"unknown for {missing:,} of {len(values):,} tasks" if missing else "",
+        note="; ".join(_untold(untold, partial, len(values))),
     )
+
+
+def _untold(untold: int, partial: int, tasks: int) -> Iterator[str]:
+    if untold:
+        yield f"unknown for {untold:,} of {tasks:,} tasks"
+    if partial:
+        yield f"only a lower bound for {partial:,} of {tasks:,} tasks, some of whose calls do not report it"
 
 
 def suggest(rows: Sequence[TaskFacts]) -> Budget:
     """A budget that the set keeps, with a tenth to spare above what it shows for sure.
 
-    Percentiles that the set is too small to bound are left out; so are stages that hardly count.
+    Percentiles that the set is too small to bound are left out; so are stages that hardly count. Limits on tokens and
+    cost rest on what is known of them; `unsure` says where that is not all.
     """
     timed = [row for row in rows if row.e2e is not None]
     whole = sum(row.e2e or 0.0 for row in timed)
@@ -177,15 +188,34 @@ def suggest(rows: Sequence[TaskFacts]) -> Budget:
         seconds = sorted(stage_seconds(row, name) or 0.0 for row in timed)
         if whole and sum(seconds) / whole >= _WORTH and (limits := _limits(seconds)) != StageBudget():
             stages[name] = limits
-    costs = [row.cost for row in rows if row.cost is not None]
-    tokens = [count for row in rows if (count := _tokens(row)) is not None]
+    costs = [least for row in rows if (least := row.spent.cost.least) is not None]
+    tokens = [least for row in rows if (least := row.spent.tokens.least) is not None]
     return Budget(
         task=_limits(sorted(row.e2e or 0.0 for row in timed)),
         calls=ceil(max((row.calls for row in rows), default=0) * _HEADROOM) or None,
-        tokens=int(_rounded(max(tokens) * _HEADROOM)) if tokens and len(tokens) == len(rows) else None,
-        cost=MicroUsd(int(_rounded(max(costs) * _HEADROOM))) if costs and len(costs) == len(rows) else None,
+        tokens=int(_rounded(max(tokens, default=0) * _HEADROOM)) or None,
+        cost=MicroUsd(int(_rounded(max(costs, default=0) * _HEADROOM))) or None,
         stages=stages,
     )
+
+
+def unsure(rows: Sequence[TaskFacts]) -> tuple[str, ...]:
+    """What `suggest` left out, and what it could not know in full; plain sentences."""
+    timed = sorted(row.e2e for row in rows if row.e2e is not None)
+    unbound = [name for name in PERCENTILES if timed and not quantile(timed, _SHARES[name]).supported]
+    found = (
+        [f"No limit on {', '.join(unbound)}: {len(timed):,} timed tasks are too few to bound it."] if unbound else []
+    )
+    if rows and not timed:
+        found.append("No limit on seconds: of no task it is known how long anything took.")
+    sums = (("tokens", [row.spent.tokens for row in rows]), ("cost", [row.spent.cost for row in rows]))
+    for what, told in sums:
+        untold, partial = sum(one.least is None for one in told), sum(one.partial for one in told)
+        if untold and untold == len(rows):
+            found.append(f"No limit on {what}: unknown for all tasks.")
+        elif untold or partial:
+            found.append(f"The limit on {what} may be too low: {'; '.join(_untold(untold, partial, len(rows)))}.")
+    return tuple(found)
 
 
 def _limits(ordered: Sequence[float]) -> StageBudget:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from headway.core.spent import Sum
 from headway.trace.facts import TaskFacts
 from headway.trace.phases import Phase
 from headway.trace.stats import LEVEL, Bootstrap, Difference
@@ -17,15 +18,18 @@ TOOLS: Final = 8
 """Tools that are compared: those whose mean moved most."""
 
 Figure = Callable[[TaskFacts], float | None]
+Summed = Callable[[TaskFacts], Sum]
 
 
 _FIGURES: Final[tuple[tuple[str, str, Figure], ...]] = (
     ("task TTFT", "s", lambda row: row.task_ttft),
     ("N", "calls", lambda row: float(row.n)),
-    ("input tokens", "tokens", lambda row: row.usage.input_tokens),
-    ("cached tokens", "tokens", lambda row: row.usage.cache_read),
-    ("output tokens", "tokens", lambda row: row.usage.output_tokens),
-    ("cost", "µUSD", lambda row: row.cost),
+)
+_SUMS: Final[tuple[tuple[str, str, Summed], ...]] = (
+    ("input tokens", "tokens", lambda row: row.spent.input_tokens),
+    ("cached tokens", "tokens", lambda row: row.spent.cache_read),
+    ("output tokens", "tokens", lambda row: row.spent.output_tokens),
+    ("cost", "µUSD", lambda row: row.spent.cost),
 )
 
 
@@ -51,6 +55,10 @@ class Moved(Struct, frozen=True, kw_only=True):
     mean: tuple[float, float] | None
     at: tuple[Difference, ...]
     """At p50 and p95; empty where it is unknown on either side."""
+    partial: tuple[int, int] = (0, 0)
+    """Tasks whose calls tell only a part of it: they are not compared, for a lower bound proves no difference."""
+    least: tuple[float | None, float | None] = (None, None)
+    """Where there are such tasks: what its mean over all tasks that tell anything comes to at least."""
 
     @property
     def shown(self) -> bool:
@@ -88,15 +96,16 @@ def compare(before: Sequence[TaskFacts], after: Sequence[TaskFacts], bootstrap: 
     sides = (before, after)
     timed = tuple([row for row in side if row.e2e is not None] for side in sides)
     phases, tools = _phases(timed), _tools(timed)
-    parts = _Chance(bootstrap, len(_FIGURES) + len(phases) + len(tools))
+    parts = _Chance(bootstrap, len(_FIGURES) + len(_SUMS) + len(phases) + len(tools))
+    sums = tuple(_moved_sum(name, unit, sides, figure, parts) for name, unit, figure in _SUMS)
     return Comparison(
         tasks=(len(before), len(after)),
         failed=(sum(row.failed for row in before), sum(row.failed for row in after)),
         e2e=_moved("E2E", "s", sides, lambda row: row.e2e, _Chance(bootstrap, 1)),
-        figures=tuple(_moved(name, unit, sides, figure, parts) for name, unit, figure in _FIGURES),
+        figures=(*(_moved(name, unit, sides, figure, parts) for name, unit, figure in _FIGURES), *sums),
         phases=_by_size(_moved(phase.value, "s", timed, _phase(phase), parts) for phase in phases),
         tools=_by_size(_moved(name, "s", timed, _tool(name), parts) for name in tools),
-        warnings=tuple(_warnings(sides)),
+        warnings=(*_warnings(sides), *_left_out(sums)),
     )
 
 
@@ -131,6 +140,35 @@ def _moved(name: str, unit: str, sides: Sequence[Sequence[TaskFacts]], figure: F
         mean=(sum(first) / len(first), sum(second) / len(second)) if both else None,
         at=tuple(chance.bootstrap.difference(first, second, q, chance.level) for q in QUANTILES) if both else (),
     )
+
+
+def _moved_sum(name: str, unit: str, sides: Sequence[Sequence[TaskFacts]], figure: Summed, chance: _Chance) -> Moved:
+    found = _moved(name, unit, sides, lambda row: figure(row).exact, chance)
+    before, after = ([figure(row) for row in side] for side in sides)
+    return structs.replace(
+        found,
+        partial=(sum(one.partial for one in before), sum(one.partial for one in after)),
+        least=(_least(before), _least(after)),
+    )
+
+
+def _least(sums: Sequence[Sum]) -> float | None:
+    if not any(one.partial for one in sums):
+        return None
+    known = [one.least for one in sums if one.least is not None]
+    return sum(known) / len(known)
+
+
+def _left_out(sums: Sequence[Moved]) -> Iterator[str]:
+    alike: dict[tuple[int, int], list[str]] = {}
+    for one in sums:
+        if any(one.partial):
+            alike.setdefault(one.partial, []).append(one.name)
+    for (before, after), names in alike.items():
+        yield (
+            f"Left out of {', '.join(names)}: {before:,} and {after:,} tasks, some of whose calls do not report it, so"
+            " that their sums are only lower bounds."
+        )
 
 
 def _by_size(moved: Iterable[Moved]) -> tuple[Moved, ...]:

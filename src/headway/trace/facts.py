@@ -1,14 +1,14 @@
 """One task as a row of a set: what is left of it when its spans are put away."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, Step, ToolUse
+from headway.core.spent import Spent, together
 from headway.core.task import SessionId, TaskId
-from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
 from headway.trace.loop import spent
 from headway.trace.phases import Phase
@@ -16,7 +16,7 @@ from headway.trace.prices import PriceOf, charge, price_for
 from headway.trace.reuse import rereads
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study, Task, study
-from headway.trace.totals import failures_of, usage_of
+from headway.trace.totals import failures_of, spent_by
 
 
 class ToolFacts(Struct, kw_only=True):
@@ -32,14 +32,12 @@ class ToolFacts(Struct, kw_only=True):
 
 
 class ModelFacts(Struct, kw_only=True):
-    """All calls to one model in one task. A sum is unknown when any call's part of it is."""
+    """All calls to one model in one task."""
 
     calls: int = 0
     failed: int = 0
     on_path: float = 0.0
-    input_tokens: int | None = 0
-    output_tokens: int | None = 0
-    cost: MicroUsd | None = MicroUsd(0)
+    spent: Spent = Spent()
 
 
 class CallPoint(Struct, frozen=True, gc=False):
@@ -76,8 +74,8 @@ class TaskFacts(Struct, frozen=True, kw_only=True):
     """Seconds on the critical path by agent or step, the innermost named one; ``""`` outside of all."""
     tools: dict[str, ToolFacts]
     models: dict[str, ModelFacts]
-    usage: Usage
-    cost: MicroUsd | None
+    spent: Spent
+    """Of all calls."""
     step_costs: tuple[MicroUsd | None, ...]
     """Of the loop's calls, in order."""
     recomputed: int | None
@@ -100,6 +98,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
     tree, held = case.tree, case.held
     costs = {i: _charge(case, i, prices) for i in held.calls}
     on_path = _on_path(case) if verdict.timed else {}
+    models = _models(case, on_path, costs)
     root = tree.spans[0]
     loop = [turn.call for turn in case.turns] if verdict.timed else [i for i in held.calls if not case.in_tool[i]]
     last = tree.spans[loop[-1]] if loop else root
@@ -119,9 +118,8 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},
         stages=_stages(case, on_path),
         tools=_tools(case, on_path),
-        models=_models(case, on_path, costs),
-        usage=usage_of([work for i in held.calls if isinstance(work := tree.spans[i].work, ModelCall)]),
-        cost=_paid(costs.values()),
+        models=models,
+        spent=together([model.spent for model in models.values()]),
         step_costs=tuple(costs[i] for i in loop),
         recomputed=_recomputed(case),
         retries_cost=_retries_cost(case, costs),
@@ -185,6 +183,7 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
 
 def _models(case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | None]) -> dict[str, ModelFacts]:
     found: dict[str, ModelFacts] = {}
+    made: dict[str, list[int]] = {}
     for i in case.held.calls:
         span = case.tree.spans[i]
         if not isinstance(span.work, ModelCall):
@@ -193,15 +192,15 @@ def _models(case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | 
         facts.calls += 1
         facts.failed += span.error is not None
         facts.on_path += on_path.get(i, 0.0)
-        facts.input_tokens = _plus(facts.input_tokens, span.work.usage.input_tokens)
-        facts.output_tokens = _plus(facts.output_tokens, span.work.usage.output_tokens)
-        cost = _plus(facts.cost, costs[i])
-        facts.cost = None if cost is None else MicroUsd(cost)
+        made.setdefault(span.work.model, []).append(i)
+    for name, calls in made.items():
+        found[name].spent = _spent(case, calls, costs)
     return found
 
 
-def _plus(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
+def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None]) -> Spent:
+    works = [work for i in calls if isinstance(work := case.tree.spans[i].work, ModelCall)]
+    return spent_by(works, [costs[i] for i in calls])
 
 
 def _recomputed(case: Study) -> int | None:

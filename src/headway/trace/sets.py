@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd
+from headway.core.spent import Spent, Sum, together
 from headway.trace.facts import CallPoint, ModelFacts, TaskFacts, ToolFacts
 from headway.trace.phases import Phase
 from headway.trace.stats import Line, Quantile, fit, quantiles, rank
@@ -58,15 +58,25 @@ class ToolRow(Struct, frozen=True, kw_only=True):
 
 
 class ModelRow(Struct, frozen=True, kw_only=True):
-    """One model over the whole set; a sum is unknown when any task's part of it is."""
+    """One model over the whole set."""
 
     name: str
     calls: int
     failed: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: MicroUsd | None
+    spent: Spent
     on_path: Row | None
+
+
+class Least(Struct, frozen=True, kw_only=True):
+    """How sums are spread over all tasks that tell anything of them, each taken for what it comes to at least.
+
+    ``None`` where every task tells all or nothing, so that the spread of the sums themselves says it all. The true mean
+    and quantiles of these tasks are no lower; an interval's upper end bounds nothing.
+    """
+
+    input_tokens: Spread | None
+    output_tokens: Spread | None
+    cost: Spread | None
 
 
 class SetAnatomy(Struct, frozen=True, kw_only=True):
@@ -94,10 +104,11 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
     output_tokens: Spread | None
     cost: Spread | None
     """Micro-USD per task."""
+    least: "Least"
+    spent: Spent
+    """Of all calls of all tasks."""
     step_cost: Spread | None
     """Micro-USD per call of the loop."""
-    call_cost: float | None
-    """Micro-USD per call, over all calls of the tasks whose cost is known."""
     cached_share: float | None
     """Cache reads / input tokens over the tasks of which both are known."""
     recomputed: Spread | None
@@ -110,13 +121,8 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
 def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
     """Take a set apart; its tasks in any order."""
     timed = sorted((row for row in rows if row.e2e is not None), key=lambda row: row.e2e or 0.0)
-    cached = [
-        (row.usage.cache_read, row.usage.input_tokens)
-        for row in rows
-        if row.usage.cache_read is not None and row.usage.input_tokens is not None
-    ]
-    priced = [(row.cost, row.calls) for row in rows if row.cost is not None and row.calls]
-    read = sum(total for _, total in cached)
+    cached = [row.spent for row in rows if None not in {row.spent.cache_read.exact, row.spent.input_tokens.exact}]
+    read = sum(spent.input_tokens.total for spent in cached)
     points = sorted([point for row in rows for point in row.points], key=attrgetter("input_tokens"))
     starts = [row.started_at for row in timed]
     return SetAnatomy(
@@ -134,12 +140,17 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         stages=_rows(timed, lambda row: row.stages),
         tools=_tools(rows, timed),
         models=_models(rows, timed),
-        input_tokens=spread([row.usage.input_tokens for row in rows]),
-        output_tokens=spread([row.usage.output_tokens for row in rows]),
-        cost=spread([row.cost for row in rows]),
+        input_tokens=spread([row.spent.input_tokens.exact for row in rows]),
+        output_tokens=spread([row.spent.output_tokens.exact for row in rows]),
+        cost=spread([row.spent.cost.exact for row in rows]),
+        least=Least(
+            input_tokens=_least([row.spent.input_tokens for row in rows]),
+            output_tokens=_least([row.spent.output_tokens for row in rows]),
+            cost=_least([row.spent.cost for row in rows]),
+        ),
+        spent=together([row.spent for row in rows]),
         step_cost=spread([cost for row in rows for cost in row.step_costs]),
-        call_cost=sum(cost for cost, _ in priced) / sum(calls for _, calls in priced) if priced else None,
-        cached_share=sum(part for part, _ in cached) / read if read else None,
+        cached_share=sum(spent.cache_read.total for spent in cached) / read if read else None,
         recomputed=spread([row.recomputed for row in rows]),
         retries_cost=spread([row.retries_cost for row in rows]),
         prefill=fit([(point.input_tokens - (point.cache_read or 0), point.ttft) for point in points if _read(point)]),
@@ -154,6 +165,10 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     if not known:
         return None
     return Spread(known=len(known), of=len(all_values), mean=sum(known) / len(known), quantiles=quantiles(known))
+
+
+def _least(sums: Sequence[Sum]) -> Spread | None:
+    return spread([one.least for one in sums]) if any(one.partial for one in sums) else None
 
 
 def _rows(
@@ -224,28 +239,16 @@ def _models(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[Mode
             called.setdefault(name, []).append(made)
     found: list[ModelRow] = []
     for name, models in called.items():
-        cost = _sum(model.cost for model in models)
         found.append(
             ModelRow(
                 name=name,
                 calls=sum(model.calls for model in models),
                 failed=sum(model.failed for model in models),
-                input_tokens=_sum(model.input_tokens for model in models),
-                output_tokens=_sum(model.output_tokens for model in models),
-                cost=None if cost is None else MicroUsd(cost),
+                spent=together([model.spent for model in models]),
                 on_path=paths.get(name),
             )
         )
     return tuple(sorted(found, key=lambda model: -model.calls))
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count
-    return total
 
 
 def _read(point: CallPoint) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct, field
 
 from headway.core.span import ModelCall
+from headway.core.spent import Sum
 from headway.core.task import SessionId, TaskId
 from headway.core.usage import Usage
 
@@ -26,8 +27,8 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     calls: int
     errors: int
     """Spans that ended in an error."""
-    tokens: int | None
-    """Input and output of all calls; unknown when any call's is."""
+    tokens: Sum
+    """Input and output of all calls."""
     models: tuple[str, ...]
 
 
@@ -72,10 +73,9 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
     )
 
 
-def _tokens(usages: Sequence[Usage]) -> int | None:
-    total = 0
+def _tokens(usages: Sequence[Usage]) -> Sum:
+    total = known = 0
     for usage in usages:
-        if usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        total += usage.input_tokens + usage.output_tokens
-    return total if usages else None
+        total += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        known += usage.input_tokens is not None and usage.output_tokens is not None
+    return Sum(total, known, len(usages))

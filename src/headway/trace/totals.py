@@ -1,12 +1,13 @@
 """A task's tokens and money, and what about its calls could not be known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.core.spent import Spent, Sum, summed
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
 from headway.trace.phases import is_derived
@@ -19,6 +20,8 @@ class Totals(Struct, frozen=True, kw_only=True):
 
     usage: Usage
     cost: MicroUsd | None
+    spent: Spent
+    """The same sums as lower bounds, where some calls do not tell their part."""
     failures: int
     retries: int | None
     notes: list[str]
@@ -40,7 +43,9 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     usage = usage_of(works)
     _uncertain(works, notes)
     _uncounted(spans, notes)
-    cost = _cost(made, prices, notes)
+    costs = [charge(call, start, prices) for call, start in made]
+    _uncosted(made, costs, prices, notes)
+    spent = spent_by(works, costs)
     _splits(works, notes)
     notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
@@ -54,7 +59,8 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
         )
     return Totals(
         usage=usage,
-        cost=cost,
+        cost=None if spent.cost.exact is None else MicroUsd(spent.cost.exact),
+        spent=spent,
         failures=failures_of(tree, calls),
         retries=None if hidden else sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
@@ -83,6 +89,25 @@ def usage_of(calls: Sequence[ModelCall]) -> Usage:
     )
 
 
+def spent_by(calls: Sequence[ModelCall], costs: Iterable[MicroUsd | None]) -> Spent:
+    """What calls took, as far as they tell.
+
+    Args:
+        calls: each once.
+        costs: what each of them cost.
+    """
+    read = summed([call.usage.input_tokens for call in calls])
+    written = summed([call.usage.output_tokens for call in calls])
+    told = sum(call.usage.input_tokens is not None and call.usage.output_tokens is not None for call in calls)
+    return Spent(
+        input_tokens=read,
+        output_tokens=written,
+        tokens=Sum(read.total + written.total, told, len(calls)),
+        cache_read=summed([call.usage.cache_read for call in calls]),
+        cost=summed(costs),
+    )
+
+
 def _uncertain(calls: Sequence[ModelCall], notes: list[str]) -> None:
     usages = [call.usage for call in calls]
     counts = {
@@ -96,8 +121,14 @@ def _uncertain(calls: Sequence[ModelCall], notes: list[str]) -> None:
             missing.setdefault(unknown, []).append(kind)
     for unknown, kinds in missing.items():
         listed = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[:-1] else kinds).capitalize()
-        sums = "are their sums" if kinds[:-1] else "is their sum"
-        notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}, and so {sums}.")
+        notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}{_so(unknown, calls, len(kinds))}.")
+
+
+def _so(unknown: int, calls: Sequence[object], sums: int) -> str:
+    """What that makes of the sums."""
+    if unknown < len(calls):
+        return ": their sums are lower bounds" if sums > 1 else ": their sum is a lower bound"
+    return ", and so are their sums" if sums > 1 else ", and so is their sum"
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
@@ -117,23 +148,21 @@ def _silent(call: ModelCall) -> bool:
     return call.stream is True and (call.usage.input_tokens is None or call.usage.output_tokens is None)
 
 
-def _cost(calls: Sequence[tuple[ModelCall, float]], prices: PriceOf, notes: list[str]) -> MicroUsd | None:
-    charged = 0
+def _uncosted(
+    calls: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd | None], prices: PriceOf, notes: list[str]
+) -> None:
     uncounted = 0
     unpriced: dict[str, None] = {}  # a set in order of appearance
-    for call, start in calls:
-        cost = charge(call, start, prices)
-        if cost is not None:
-            charged += cost
-        elif prices(call, start) is None:
+    for (call, start), cost in zip(calls, costs, strict=True):
+        if cost is None and prices(call, start) is None:
             unpriced[call.model] = None
-        else:
+        elif cost is None:
             uncounted += 1
+    what = "Cost is unknown" if costs.count(None) == len(costs) else "Cost is a lower bound"
     if unpriced:
-        notes.append(f"Cost is unknown: no price is known for {', '.join(unpriced)}.")
+        notes.append(f"{what}: no price is known for {', '.join(unpriced)}.")
     if uncounted:
-        notes.append(f"Cost is unknown: token counts that it needs are missing for {_of(uncounted, calls)}.")
-    return None if unpriced or uncounted else MicroUsd(charged)
+        notes.append(f"{what}: token counts that it needs are missing for {_of(uncounted, calls)}.")
 
 
 def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:

@@ -25,7 +25,7 @@ def suggest(
 ) -> None:
     """Propose a budget that these tasks keep, with a tenth to spare, as TOML on standard output.
 
-    Percentiles that the tasks are too few to bound are left out.
+    Percentiles that the tasks are too few to bound are left out, and so is what none of them tells; it says which.
 
     [bold]Example[/]
 
@@ -37,6 +37,7 @@ def suggest(
     from headway.app.settings import load
     from headway.core.budget import write_budget
     from headway.trace.budgets import suggest as suggested
+    from headway.trace.budgets import unsure
 
     with reading() as heard:
         rows = read_rows(names, load(config).prices, heard, processes=processors())
@@ -44,6 +45,8 @@ def suggest(
     typer.echo(
         f"# From {len(rows):,} tasks, {timed:,} of them timed: upper ends of 95 % intervals, and a tenth to spare."
     )
+    for sentence in unsure(rows):
+        typer.echo(f"# {sentence}")
     typer.echo(write_budget(suggested(rows)), nl=False)
 
 

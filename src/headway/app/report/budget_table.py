@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import UNKNOWN, count, money, plural, printable
+from headway.app.report.figures import UNKNOWN, bound, count, money, plural, printable
 from headway.app.report.grid import Grid
 from headway.app.report.layout import Page, bullets, section
 from headway.core.money import MicroUsd
@@ -48,7 +48,7 @@ def budget_table(lines: Sequence[Line]) -> RenderableType:
             printable(line.stage),
             line.what,
             figure(line.limit, line.unit),
-            figure(line.value, line.unit),
+            bound(figure(line.value, line.unit)) if line.at_least else figure(line.value, line.unit),
             _over(line),
             Text(line.state, STYLES[line.state]),
             f"{count(line.over)} of {count(line.of)}" if line.over else "",

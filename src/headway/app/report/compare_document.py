@@ -29,6 +29,10 @@ class Figure(Struct, frozen=True, kw_only=True):
     known: tuple[int, int]
     mean: tuple[float, float] | None
     at: tuple[At, ...]
+    partial: tuple[int, int]
+    """Tasks some of whose calls do not report it: left out of ``known``, ``mean`` and ``at``."""
+    mean_at_least: tuple[float | None, float | None]
+    """Where there are such tasks: the mean of all that tell anything, as a lower bound."""
 
 
 class ComparisonAccount(Struct, frozen=True, kw_only=True):
@@ -91,4 +95,12 @@ def _figure(moved: Moved) -> Figure:
         )
         for one in moved.at
     )
-    return Figure(name=moved.name, unit=moved.unit, known=moved.known, mean=moved.mean, at=at)
+    return Figure(
+        name=moved.name,
+        unit=moved.unit,
+        known=moved.known,
+        mean=moved.mean,
+        at=at,
+        partial=moved.partial,
+        mean_at_least=moved.least,
+    )

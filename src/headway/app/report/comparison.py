@@ -6,7 +6,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import count, money, plural, printable
+from headway.app.report.figures import UNKNOWN, bound, count, money, plural, printable
 from headway.app.report.grid import Grid
 from headway.app.report.layout import Page, bullets, section
 from headway.app.report.legend import SIGNS
@@ -77,7 +77,17 @@ def _table(rows: Sequence[Moved], named: dict[str, str] | None = None) -> Render
 
 
 def _means(row: Moved) -> tuple[str, str]:
-    return ("unknown", "") if row.mean is None else (_figure(row.mean[0], row.unit), _figure(row.mean[1], row.unit))
+    before, after = row.mean or (None, None)
+    if row.mean is None and row.least == (None, None):
+        return "unknown", ""
+    return _mean(before, row.least[0], row.unit), _mean(after, row.least[1], row.unit)
+
+
+def _mean(exact: float | None, least: float | None, unit: str) -> str:
+    """The mean, or where some tasks tell only a part what it comes to at least."""
+    if least is not None:
+        return bound(_figure(least, unit))
+    return UNKNOWN if exact is None else _figure(exact, unit)
 
 
 def _moved(at: Difference, unit: str) -> tuple[str, Text]:

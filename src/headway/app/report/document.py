@@ -11,6 +11,7 @@ from math import isinf
 import msgspec
 from msgspec import Struct
 
+from headway.core import spent
 from headway.core.span import ModelCall, Work
 from headway.core.usage import Usage
 from headway.trace.account import TaskAccount
@@ -149,6 +150,28 @@ class Changed(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
+class Sum(Struct, frozen=True, kw_only=True):
+    """A sum over calls as far as it is known; where ``known`` is less than ``of`` it is a lower bound."""
+
+    sum: int | None
+    """``null`` where no call tells its part."""
+    known: int
+    """Calls that tell all of theirs..."""
+    of: int
+    """...out of so many."""
+
+
+class AtLeast(Struct, frozen=True, kw_only=True):
+    """What calls took at least; each is exact where all of them tell."""
+
+    input_tokens: Sum
+    output_tokens: Sum
+    tokens: Sum
+    """Input and output together."""
+    cache_read: Sum
+    cost_usd_micro: Sum
+
+
 class Account(Struct, frozen=True, kw_only=True):
     """The whole document of ``headway explain --json``."""
 
@@ -176,6 +199,8 @@ class Account(Struct, frozen=True, kw_only=True):
     usage: Usage
     cached_share: float | None
     cost_usd_micro: int | None
+    at_least: AtLeast
+    """The sums of ``usage`` and the cost, known also where only some calls tell them."""
     levers: tuple[Saving, ...]
     unknowns: tuple[str, ...]
     title: str | None
@@ -198,6 +223,7 @@ class TaskLine(Struct, frozen=True, kw_only=True):
     calls: int
     errors: int
     tokens: int | None
+    tokens_at_least: Sum
     models: tuple[str, ...]
 
 
@@ -240,6 +266,7 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
             usage=anatomy.usage,
             cached_share=anatomy.cached_share,
             cost_usd_micro=anatomy.cost,
+            at_least=at_least(anatomy.spent),
             levers=tuple(map(_saving, levers)),
             unknowns=anatomy.unknowns,
             title=account.title,
@@ -259,6 +286,22 @@ def _changed(outcome: Outcome) -> Changed:
         cost_usd_micro=outcome.cost,
         notes=outcome.notes,
     )
+
+
+def at_least(took: spent.Spent) -> AtLeast:
+    """What calls took, for machines."""
+    return AtLeast(
+        input_tokens=sum_of(took.input_tokens),
+        output_tokens=sum_of(took.output_tokens),
+        tokens=sum_of(took.tokens),
+        cache_read=sum_of(took.cache_read),
+        cost_usd_micro=sum_of(took.cost),
+    )
+
+
+def sum_of(one: spent.Sum) -> Sum:
+    """A sum for machines."""
+    return Sum(sum=one.least, known=one.known, of=one.of)
 
 
 def finding_line(finding: Finding) -> FindingLine:
@@ -291,7 +334,22 @@ def _record(verdict: Verdict) -> Record:
 
 def tasks_json(rows: Sequence[TaskRow]) -> str:
     """The list of tasks: a `TaskList` as JSON on one line."""
-    return _json(TaskList(tasks=tuple(msgspec.convert(row, TaskLine, from_attributes=True) for row in rows)))
+    return _json(TaskList(tasks=tuple(map(_task_line, rows))))
+
+
+def _task_line(row: TaskRow) -> TaskLine:
+    return TaskLine(
+        task=row.task,
+        session=row.session,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        spans=row.spans,
+        calls=row.calls,
+        errors=row.errors,
+        tokens=row.tokens.exact,
+        tokens_at_least=sum_of(row.tokens),
+        models=row.models,
+    )
 
 
 def _json(document: Account | TaskList) -> str:

@@ -6,8 +6,8 @@ from math import floor
 
 from headway.core.money import MicroUsd
 from headway.core.span import Span, ToolUse
+from headway.core.spent import Sum
 from headway.core.task import TaskId
-from headway.core.usage import Usage
 from headway.trace.waterfall import Bar
 
 UNKNOWN = "unknown"
@@ -83,11 +83,32 @@ def money(value: MicroUsd | None) -> str:
     return f"${dollars:,.2f}" if value >= 1_000_000 else f"${dollars:.4f}" if value >= 10_000 else f"${dollars:.6f}"  # noqa: PLR2004 - a dollar, a cent
 
 
-def total_tokens(usage: Usage) -> int | None:
-    """Input and output together; unknown when either is."""
-    if usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    return usage.input_tokens + usage.output_tokens
+def counted(one: Sum, *, short: bool = False) -> str:
+    """A sum of counts; with ``at least`` where some of its parts are unknown, or a sign where there is little room."""
+    return _bounded(one, count(one.least), short=short)
+
+
+def paid(one: Sum, *, short: bool = False) -> str:
+    """A sum of micro-USD, likewise."""
+    return _bounded(one, money(None if one.least is None else MicroUsd(one.least)), short=short)
+
+
+def _bounded(one: Sum, text: str, *, short: bool) -> str:
+    if not one.partial:
+        return text
+    return bound(text) if short else f"at least {text}"
+
+
+def told(one: Sum, noun: str = "call") -> str:
+    """How many parts of a lower bound are known; empty where all or none are."""
+    if not one.partial:
+        return ""
+    return f"{one.known:,} of {plural(one.of, noun)} {'reports' if one.known == 1 else 'report'} it"
+
+
+def bound(text: str) -> str:
+    """A figure that is a lower bound, where there is little room."""
+    return f"≥ {text}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -20,11 +20,12 @@ MEASURED: dict[str, str] = {
     "last call TTFT": "From the last call's request to its first token: what a per-call dashboard would show.",
     "ms/token": "TPOT: (last token - first token) / (output tokens - 1) on streamed calls; else derived, by the "
     "engine's own figures: decode time / (tokens decoded - 1).",
-    "tokens": "As the engine reports them for each call; input includes what was read from the cache. A sum is unknown "
-    "when any call's count is.",
+    "tokens": "As the engine reports them for each call; input includes what was read from the cache. Where some calls "
+    "report none, a sum is a lower bound and says so; where none does, it is unknown.",
     "cached share": "Input tokens read from the engine's prompt cache / input tokens.",
     "cost": "As recorded, else tokens times your own price or a public price list, with the cache's own price, rounded "
-    "up to a millionth of a dollar. Unknown for models that have no price, such as local ones.",
+    "up to a millionth of a dollar. Unknown for models that have no price, such as local ones; beside others they make "
+    "a sum a lower bound.",
     "levers": "Predicted by replaying this task's graph with the change and taking the difference in E2E. Savings of "
     "several levers do not simply add up.",
 }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from headway.app.report.document import FindingLine, LeftOut, finding_line, left_out_of
+from headway.app.report.document import AtLeast, FindingLine, LeftOut, at_least, finding_line, left_out_of
 from headway.trace.facts import CallPoint, TaskFacts
 from headway.trace.set_study import ChangedSet, LeverRow, SetReport
 from headway.trace.sets import Row, SetAnatomy, Spread
@@ -67,6 +67,8 @@ class ModelPart(Struct, frozen=True, kw_only=True):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd_micro: int | None
+    at_least: AtLeast
+    """The same sums, known also where only some calls tell them."""
     path: Part | None
 
 
@@ -107,6 +109,7 @@ class TaskAtAGlance(Struct, frozen=True, kw_only=True):
     e2e_s: float | None
     iterations: int
     cost_usd_micro: int | None
+    at_least: AtLeast
 
 
 class SetAccount(Struct, frozen=True, kw_only=True):
@@ -131,6 +134,13 @@ class SetAccount(Struct, frozen=True, kw_only=True):
     output_tokens: Spreading | None
     recomputed_tokens: Spreading | None
     cost_usd_micro: Spreading | None
+    input_tokens_at_least: Spreading | None
+    """Where some tasks tell only a part: the spread over all that tell anything, each taken for what it tells, so that
+    mean and quantiles are lower bounds. ``null`` where there are no such tasks; so too the next two."""
+    output_tokens_at_least: Spreading | None
+    cost_usd_micro_at_least: Spreading | None
+    at_least: AtLeast
+    """Over all calls of all tasks."""
     step_cost_usd_micro: Spreading | None
     retries_cost_usd_micro: Spreading | None
     cached_share: float | None
@@ -170,6 +180,10 @@ def set_json(report: SetReport, intake: Intake | None) -> str:
         output_tokens=_spread(made.output_tokens),
         recomputed_tokens=_spread(made.recomputed),
         cost_usd_micro=_spread(made.cost),
+        input_tokens_at_least=_spread(made.least.input_tokens),
+        output_tokens_at_least=_spread(made.least.output_tokens),
+        cost_usd_micro_at_least=_spread(made.least.cost),
+        at_least=at_least(made.spent),
         step_cost_usd_micro=_spread(made.step_cost),
         retries_cost_usd_micro=_spread(made.retries_cost),
         cached_share=made.cached_share,
@@ -228,9 +242,10 @@ def _models(made: SetAnatomy) -> tuple[ModelPart, ...]:
             name=model.name,
             calls=model.calls,
             failed=model.failed,
-            input_tokens=model.input_tokens,
-            output_tokens=model.output_tokens,
-            cost_usd_micro=model.cost,
+            input_tokens=model.spent.input_tokens.exact,
+            output_tokens=model.spent.output_tokens.exact,
+            cost_usd_micro=model.spent.cost.exact,
+            at_least=at_least(model.spent),
             path=None if model.on_path is None else _part(model.on_path),
         )
         for model in made.models
@@ -270,4 +285,11 @@ def _recurring(report: SetReport) -> tuple[Recurring, ...]:
 
 
 def _glance(row: TaskFacts) -> TaskAtAGlance:
-    return TaskAtAGlance(task=row.task, title=row.title, e2e_s=row.e2e, iterations=row.n, cost_usd_micro=row.cost)
+    return TaskAtAGlance(
+        task=row.task,
+        title=row.title,
+        e2e_s=row.e2e,
+        iterations=row.n,
+        cost_usd_micro=row.spent.cost.exact,
+        at_least=at_least(row.spent),
+    )

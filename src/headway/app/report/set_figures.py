@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from headway.app.report.figures import EARLIEST, count, decimals_for, moment, money, plural, seconds
+from headway.app.report.figures import EARLIEST, UNKNOWN, bound, count, decimals_for, moment, money, plural, seconds
 from headway.app.report.legend import SIGNS
 from headway.core.money import MicroUsd
 from headway.trace.phases import Phase
@@ -17,6 +17,8 @@ MOST_BINS = 10
 LEAST_SHARE = 0.01
 """Of E2E at p50 or p95: a lever that saves less is not shown."""
 PERCENT = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
+AT_LEAST = ", at least"
+"""How the name of a row ends whose values are lower bounds."""
 Figure = Callable[[float], str]
 
 
@@ -28,18 +30,30 @@ class SpreadRow(Struct, frozen=True):
     """``None``: known of no task."""
     figure: Figure
     measured: str
+    least: bool = False
+    """Whether its values are lower bounds: then they have no intervals, whose upper ends would bound nothing."""
 
     @property
     def known(self) -> str:
         """Of how many tasks it is known."""
         return "none" if self.spread is None else f"{count(self.spread.known)} of {count(self.spread.of)}"
 
+    @property
+    def mean(self) -> str:
+        """Of those of which it is known."""
+        if self.spread is None:
+            return UNKNOWN
+        return bound(self.figure(self.spread.mean)) if self.least else self.figure(self.spread.mean)
+
+    def at(self, one: Quantile) -> str:
+        """One of its quantiles, with its interval where there is one."""
+        return bound(self.figure(one.value)) if self.least else with_interval(one, self.figure)
+
 
 def set_headline(made: SetAnatomy) -> str:
     """The sentence that answers "where does the time go?" for a set."""
     if made.e2e is None or not made.phases:
-        tokens = "" if made.input_tokens is None else f", {made.input_tokens.mean:,.0f} input tokens each on average"
-        return f"When things happened is not in this record: {plural(made.tasks, 'task')}{tokens}."
+        return f"When things happened is not in this record: {plural(made.tasks, 'task')}{_tokens_each(made)}."
     p50, p95 = made.e2e.quantiles[:2]
     top = made.phases[0]
     decimals = decimals_for(p50.value)
@@ -51,6 +65,13 @@ def set_headline(made: SetAnatomy) -> str:
         f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
         f" what the slowest tenth spends more on is above all {more}."
     )
+
+
+def _tokens_each(made: SetAnatomy) -> str:
+    least, exact = made.least.input_tokens, made.input_tokens
+    if least is not None:
+        return f", at least {least.mean:,.0f} input tokens each on average"
+    return "" if exact is None else f", {exact.mean:,.0f} input tokens each on average"
 
 
 def period(made: SetAnatomy) -> str | None:
@@ -82,7 +103,9 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
         SpreadRow(
             "input tokens", made.input_tokens, whole, "Sum over all calls of a task, cache reads and writes included."
         ),
+        *_bounded("input tokens", made.least.input_tokens, whole),
         SpreadRow("output tokens", made.output_tokens, whole, "Sum over all calls of a task."),
+        *_bounded("output tokens", made.least.output_tokens, whole),
         SpreadRow(
             "recomputed tokens",
             made.recomputed,
@@ -90,9 +113,17 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
             "Input tokens that an earlier call of the same task had read and that did not come from a cache.",
         ),
         SpreadRow("cost per task", made.cost, dollars, "As recorded, else tokens times list price or your own."),
+        *_bounded("cost per task", made.least.cost, dollars),
         SpreadRow("cost per step", made.step_cost, dollars, "The same for each call on the loop."),
         SpreadRow("cost of retries", made.retries_cost, dollars, "Calls that asked for a failed tool again."),
     )
+
+
+def _bounded(name: str, least: Spread | None, figure: Figure) -> tuple[SpreadRow, ...]:
+    if least is None:
+        return ()
+    how = "Tasks of which some calls do not report it are in this row, with what their other calls come to."
+    return (SpreadRow(f"{name}{AT_LEAST}", least, figure, how, least=True),)
 
 
 def with_interval(one: Quantile, figure: Figure) -> str:

@@ -9,7 +9,9 @@ from rich.text import Text
 from headway.app.report.figures import (
     UNKNOWN,
     count,
+    counted,
     money,
+    paid,
     per_cent,
     plural,
     printable,
@@ -23,8 +25,9 @@ from headway.app.report.legend import SIGNS
 from headway.app.report.measured import everything_of_sets
 from headway.app.report.quality import aspects_table, left_out
 from headway.app.report.replayed import changed_lines
-from headway.app.report.set_figures import binned, period, saves, set_decimals, set_headline, spread_rows, with_interval
+from headway.app.report.set_figures import binned, period, saves, set_decimals, set_headline, spread_rows
 from headway.core.money import MicroUsd
+from headway.core.spent import Spent
 from headway.trace.phases import Phase
 from headway.trace.set_study import SetReport
 from headway.trace.sets import Row, SetAnatomy
@@ -93,8 +96,8 @@ def spreads(made: SetAnatomy, decimals: int) -> RenderableType:
         else (
             row.name,
             row.known,
-            row.figure(row.spread.mean),
-            *(with_interval(q, row.figure).replace(" [", "\n[") for q in row.spread.quantiles),
+            row.mean,
+            *(row.at(q).replace(" [", "\n[") for q in row.spread.quantiles),
         )
         for row in spread_rows(made, decimals)
     ]
@@ -150,13 +153,21 @@ def _models(made: SetAnatomy) -> RenderableType:
             count(model.calls),
             count(model.failed),
             "" if model.on_path is None else per_cent(model.on_path.share),
-            count(model.input_tokens),
-            count(model.output_tokens),
-            money(model.cost),
+            *_spent(model.spent),
         )
         for model in made.models[:_ROWS]
     ]
+    if len(made.models) > 1:
+        cells.append(("all together", count(sum(model.calls for model in made.models)), "", "", *_spent(made.spent)))
     return Grid(("", "calls", "failed", "share of path", "in", "out", "cost"), cells)
+
+
+def _spent(spent: Spent) -> tuple[str, str, str]:
+    return (
+        counted(spent.input_tokens, short=True),
+        counted(spent.output_tokens, short=True),
+        paid(spent.cost, short=True),
+    )
 
 
 def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
@@ -244,8 +255,8 @@ def _slowest(report: SetReport, decimals: int) -> RenderableType:
             printable(short_id(row.task, ids)),
             seconds(row.e2e, decimals),
             count(row.n),
-            count(None if row.usage.input_tokens is None else row.usage.input_tokens),
-            money(row.cost),
+            counted(row.spent.input_tokens, short=True),
+            paid(row.spent.cost, short=True),
             printable(row.title or ""),
         )
         for row in report.slowest

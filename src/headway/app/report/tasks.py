@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from headway.app.report.figures import count, decimals_for, moment, plural, printable, seconds, short_id
+from headway.app.report.figures import count, counted, decimals_for, moment, plural, printable, seconds, short_id
 from headway.core.task import TaskId
 from headway.trace.task_row import TaskRow
 
@@ -63,7 +63,7 @@ def _cells(row: TaskRow, ids: Sequence[TaskId]) -> tuple[str, ...]:
         moment(row.started_at),
         seconds(took, decimals_for(took or 0.0)),
         count(row.calls),
-        count(row.tokens),
+        counted(row.tokens, short=True),
         plural(row.errors, "error") if row.errors else "ok",
         printable(", ".join(row.models)),
     )

@@ -9,14 +9,15 @@ from rich.text import Text
 from headway.app.report.figures import (
     UNKNOWN,
     count,
+    counted,
     fixed,
     milliseconds,
     moment,
-    money,
+    paid,
     per_cent,
     plural,
     printable,
-    total_tokens,
+    told,
 )
 from headway.app.report.findings import findings_list
 from headway.app.report.formula import Formula, formula
@@ -28,6 +29,7 @@ from headway.app.report.quality import aspects_table, left_out, unknowns
 from headway.app.report.replayed import outcome_lines
 from headway.app.report.waterfall import Waterfall
 from headway.app.report.worth import beside_seconds, worth_showing
+from headway.core.spent import Sum
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
@@ -179,19 +181,15 @@ def _phases(table: Formula) -> RenderableType:
 
 
 def _tokens(anatomy: Anatomy) -> RenderableType:
-    usage = anatomy.usage
-    detail = f"{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
-    if usage.reasoning:
-        detail += f", of which {count(usage.reasoning)} reasoning"
-    cached = f"{count(usage.cache_read)} tokens"
+    spent, reasoning = anatomy.spent, anatomy.usage.reasoning
+    detail = f"{counted(spent.input_tokens)} in, {counted(spent.output_tokens)} out"
+    if reasoning:
+        detail += f", of which {count(reasoning)} reasoning"
+    cached = UNKNOWN if spent.cache_read.least is None else f"{counted(spent.cache_read)} tokens of input"
     rows = [
-        ("tokens", count(total_tokens(usage)), detail),
-        (
-            "from the cache",
-            per_cent(anatomy.cached_share),
-            UNKNOWN if usage.cache_read is None else f"{cached} of input",
-        ),
-        ("cost", money(anatomy.cost), ""),
+        ("tokens", counted(spent.tokens), _noted(detail, spent.tokens)),
+        ("from the cache", per_cent(anatomy.cached_share), _noted(cached, spent.cache_read)),
+        ("cost", paid(spent.cost), told(spent.cost)),
         (
             "calls",
             count(anatomy.calls),
@@ -205,6 +203,10 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
     for row in rows:
         grid.add_row(*row)
     return grid
+
+
+def _noted(detail: str, one: Sum) -> str:
+    return f"{detail} ({told(one)})" if one.partial else detail
 
 
 def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:

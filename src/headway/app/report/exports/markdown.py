@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from headway.app.report.figures import count, fixed, money, per_cent, plural, printable, seconds
+from headway.app.report.figures import count, counted, fixed, money, paid, per_cent, plural, printable, seconds, told
 from headway.app.report.formula import formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.quality import SUBJECTS, left_out, unknowns
 from headway.app.report.replayed import moved, spared
-from headway.app.report.set_figures import dollars, saves, set_decimals, set_headline, spread_rows, whole, with_interval
+from headway.app.report.set_figures import AT_LEAST, dollars, saves, set_decimals, set_headline, spread_rows, whole
 from headway.app.report.worth import worth_showing
+from headway.core.spent import Spent
 from headway.trace.account import TaskAccount
 from headway.trace.findings import Finding
 from headway.trace.phases import Phase
@@ -85,11 +86,12 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
     made, decimals = report.anatomy, set_decimals(report.anatomy)
     lines = [f"## {plural(made.tasks, 'task')}", "", f"**{escaped(set_headline(made))}**", ""]
     spreads = [
-        (row.name, row.known, *(with_interval(at, row.figure) for at in row.spread.quantiles))
+        (row.name, row.known, *(row.at(one) for one in row.spread.quantiles))
         for row in spread_rows(made, decimals)
-        if row.spread is not None and row.name in _SPREADS
+        if row.spread is not None and row.name.removesuffix(AT_LEAST) in _SPREADS
     ]
-    lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=len(_SPREADS))
+    lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=2 * len(_SPREADS))
+    lines += ["", f"In all: {_sums(made.spent, per_cent(made.cached_share))}{_known_of(made.spent)}."]
     phases = [
         (SIGNS[Phase(row.name)].label, per_cent(row.share), *(seconds(s, decimals) for s in (row.typical, row.tail)))
         for row in made.phases
@@ -124,7 +126,7 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
         for one in report.aspects
         if one.quality == "unknown" and one.of and one.subject != "cost"
     ]
-    unknown += ["cost: neither recorded nor known by price"] if made.cost is None else []
+    unknown += ["cost: neither recorded nor known by price"] if made.spent.cost.least is None else []
     lines += _section("Not known", _bullets([*unknown, *left_out(skipped, refused)]))
     return "\n".join([*lines, _by(", ".join(made.sources)), ""])
 
@@ -138,12 +140,24 @@ def escaped(text: str) -> str:
 
 def _counts(account: TaskAccount) -> str:
     anatomy = account.anatomy
-    usage = anatomy.usage
     return (
-        f"{plural(anatomy.calls, 'model call')}, {count(usage.input_tokens)} tokens in"
-        f" ({per_cent(anatomy.cached_share)} from the cache), {count(usage.output_tokens)} out,"
-        f" cost {escaped(money(anatomy.cost))}."
+        f"{plural(anatomy.calls, 'model call')}, {_sums(anatomy.spent, per_cent(anatomy.cached_share))}"
+        f"{_known_of(anatomy.spent)}."
     )
+
+
+def _sums(spent: Spent, cached: str) -> str:
+    return (
+        f"{counted(spent.input_tokens)} tokens in ({cached} from the cache), {counted(spent.output_tokens)} out,"
+        f" cost {escaped(paid(spent.cost))}"
+    )
+
+
+def _known_of(spent: Spent) -> str:
+    """Of how many calls it is known, where that is not all or none of them."""
+    named = {"input": spent.input_tokens, "output": spent.output_tokens, "cost": spent.cost}
+    parts = [f"{name}: {told(one)}" for name, one in named.items() if one.partial]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _section(title: str, body: Iterable[str]) -> list[str]:
