@@ -1,12 +1,14 @@
 from accounts import accounted
+from findings import broken
 from msgspec.structs import replace
+from tasks import call
 
 from headway.app.report.headline import headline
 from headway.app.report.measured import everything, of_span
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
 from headway.core.task import Identity, SessionId, SpanId, TaskId
 from headway.core.usage import EngineTimings
-from headway.trace.anatomy import Anatomy
+from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.path import Phase
 
 
@@ -60,3 +62,15 @@ def test_every_phase_of_the_task_is_accounted_for(anatomy: Anatomy) -> None:
     assert {"queue", "prefill", "decode", "tool", "retrieval", "levers", "cost"} <= set(names)
     assert "human" not in names
     assert all(text.endswith(".") for _, text in everything(anatomy))
+
+
+def test_a_task_that_ended_in_a_failure_says_so() -> None:
+    failed = broken(call("a", 0, 2), "http_403")
+    assert headline(accounted(dissect([failed]))) == (
+        "2.000 s end to end, 100 % of it model time that cannot be split, over 1 model call; "
+        "the last call failed (http_403), so the user saw no answer."
+    )
+    broken_off = broken(call("a", 0, 2, marks=(0, 0.5, 1)), "upstream_closed")
+    assert headline(accounted(dissect([broken_off]))).endswith(
+        "the user saw the first output after 0.500 s, and then the last call failed (upstream_closed)."
+    )

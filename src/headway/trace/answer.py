@@ -1,6 +1,6 @@
 """When the user saw the first of the answer."""
 
-from headway.core.span import ModelCall
+from headway.core.span import ModelCall, Span
 from headway.trace.study import Study
 
 
@@ -20,6 +20,10 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
         for span, end in loop
         if isinstance(span.work, ModelCall) and not span.work.tool_calls and span.error is None
     ]
+    broken = _broken_off(loop[-1][0]) if loop else None
+    if broken is not None:
+        notes.append("Task TTFT is that of an answer that broke off.")
+        return tree.axis(broken)
     if not answers or (answers[-1][0] is not loop[-1][0].work):
         notes.append("Task TTFT is unknown: the loop does not end with an answer.")
         return None
@@ -35,3 +39,11 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
         return end
     notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")
     return None
+
+
+def _broken_off(last: Span) -> float | None:
+    """When the first text was seen of a last call that failed after it."""
+    call = last.work
+    if last.error is None or not isinstance(call, ModelCall) or call.tool_calls:
+        return None
+    return call.first_visible

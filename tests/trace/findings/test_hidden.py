@@ -1,5 +1,8 @@
-from findings import found, ranking
+from findings import broken, found, ranking
+from msgspec import structs
 from tasks import call, human, step, tool
+
+from headway.core.span import ModelCall, Receipt, Span
 
 
 def test_calls_whose_first_token_was_not_timed() -> None:
@@ -11,6 +14,25 @@ def test_calls_whose_first_token_was_not_timed() -> None:
 
 def test_calls_whose_first_token_was_timed_hide_nothing() -> None:
     assert "model-time-unsplit" not in found([call("a", 0, 4, marks=(0, 1, 4))])
+
+
+def through_the_gateway(made: Span, *, stream: bool) -> Span:
+    assert isinstance(made.work, ModelCall)
+    receipt = Receipt(policy="least-loaded", winner="r0", reason="idle")
+    return structs.replace(made, work=structs.replace(made.work, route=receipt, stream=stream))
+
+
+def test_calls_that_the_gateway_saw_are_told_what_would_split_them() -> None:
+    whole = found([through_the_gateway(call("a", 0, 4), stream=False)])["model-time-unsplit"]
+    assert '"stream": true' in whole.remedy
+    assert "Headway's gateway" not in whole.remedy, "they went through it"
+    packed = found([through_the_gateway(call("a", 0, 4), stream=True)])["model-time-unsplit"]
+    assert "engine streams where it is asked to" in packed.remedy
+    assert "Headway's gateway" in found([call("a", 0, 4)])["model-time-unsplit"].remedy
+
+
+def test_a_call_that_failed_has_nothing_to_be_split_into() -> None:
+    assert "model-time-unsplit" not in found([broken(call("a", 0, 4))])
 
 
 def test_spans_that_never_ended() -> None:

@@ -1,8 +1,9 @@
 import pytest
 from findings import broken, found, told
 from msgspec import structs
-from tasks import call, step, tool
+from tasks import T0, call, step, tool
 
+from headway.core.span import ErrorType, ModelCall, Setback, Span
 from headway.core.usage import Usage
 
 ASKED = ("user", "What is it?")
@@ -64,3 +65,30 @@ def test_how_often_it_was_sent_is_not_known() -> None:
 def test_a_failure_costs_no_seconds_where_there_are_no_times() -> None:
     spans = [broken(told(call("a", 0, 3), ASKED)), told(structs.replace(call("b", 3, 6)), ASKED)]
     assert found(spans, "none")["retries"].seconds is None
+
+
+def moved(made: Span, start: float, end: float) -> Span:
+    """A call that another replica served, after one had it from ``start`` to ``end``."""
+    assert isinstance(made.work, ModelCall)
+    lost = Setback(replica="r0", error=ErrorType("upstream_closed"), start=T0 + start, end=T0 + end)
+    return structs.replace(made, work=structs.replace(made.work, setbacks=(lost,), replica="r1"))
+
+
+def test_an_attempt_that_the_gateway_timed_is_told_with_its_replica_error_and_seconds() -> None:
+    # 0.5 on the way, r0 from 0.5 to 2.5, r1 from 2.5: 2 s of 10 are the failed attempt's
+    spans = [moved(call("a", 0, 10, marks=(2.5, 4, 10), attempts=2), 0.5, 2.5)]
+    finding = found(spans)["retries"]
+    assert finding.seconds == pytest.approx(2)
+    assert finding.title == "1 attempt failed and had to be made again: 2.00 s (20 % of E2E)."
+    assert finding.evidence == ("a: upstream_closed at r0 after 2.00 s.",)
+    assert "hop-gaps" not in found(spans), "it is no time between the parties"
+
+
+def test_where_the_last_attempt_failed_too_it_is_counted() -> None:
+    spans = [broken(moved(call("a", 0, 4, marks=(2.5, 2.5, 2.5), attempts=2), 0.5, 2.5), "upstream_closed")]
+    assert found(spans)["retries"].title == "2 attempts failed, the last one too: 2.00 s (50 % of E2E)."
+
+
+def test_a_chain_of_attempts_of_which_none_did_well() -> None:
+    spans = [broken(told(call(name, at, at + 1), ASKED)) for name, at in (("a", 0), ("b", 1), ("c", 2))]
+    assert found(spans)["retries"].title == "3 attempts failed, the last one too: 2.00 s (67 % of E2E)."

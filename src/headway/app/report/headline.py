@@ -1,6 +1,6 @@
 """The one sentence that answers "where did the time go?"."""
 
-from headway.app.report.figures import decimals_for, plural, seconds
+from headway.app.report.figures import decimals_for, plural, printable, seconds
 from headway.app.report.legend import SIGNS
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
@@ -31,11 +31,25 @@ def _whole(anatomy: Anatomy, decimals: int) -> str:
 
 def _first_output(anatomy: Anatomy, decimals: int) -> str:
     task, call = anatomy.task_ttft, anatomy.last_call_ttft
-    if task is None:
+    failed = _failed(anatomy)
+    if failed is not None and task is not None:
+        user = (
+            f"the user saw the first output after {seconds(task, decimals)}, and then the last call failed ({failed})"
+        )
+    elif failed is not None:
+        user = f"the last call failed ({failed}), so the user saw no answer"
+    elif task is None:
         user = "when the user saw the first output is unknown"
     else:
         user = f"the user saw the first output after {seconds(task, decimals)}"
-    if call is None or anatomy.n <= 1:
+    if call is None or anatomy.n <= 1 or failed is not None:
         return user
     but = "though" if task is not None and task > _MUCH_LATER * call else "and"
     return f"{user}, {but} the last call began to answer within {seconds(call, decimals)}"
+
+
+def _failed(anatomy: Anatomy) -> str | None:
+    """The error of the loop's last call."""
+    last = anatomy.iterations[-1].span if anatomy.iterations else None
+    error = next((bar.span.error for bar in anatomy.bars if bar.span.id == last), None)
+    return None if error is None else printable(error)

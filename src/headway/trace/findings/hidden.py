@@ -21,7 +21,10 @@ def unsplit_model(case: Case) -> Iterable[Finding]:
     spent = case.anatomy.phases.get(MODEL, 0.0)
     if not case.timed or spent < LEAST * case.e2e:
         return
-    calls = [i for i in case.on_path if case.spent(i, MODEL) > 0]
+    calls = [i for i in case.on_path if case.spent(i, MODEL) > 0 and case.span(i).error is None]
+    spent = sum(case.spent(i, MODEL) for i in calls)
+    if spent < LEAST * case.e2e:  # a call that failed has nothing to be split into
+        return
     yield Finding(
         name="model-time-unsplit",
         title=f"{seconds(spent)} of model time ({share(spent, case.e2e)} of E2E) cannot be split into waiting, reading"
@@ -29,10 +32,26 @@ def unsplit_model(case: Case) -> Iterable[Finding]:
         confidence="certain",
         evidence=(f"{plural(len(calls), 'call')} on the critical path: {named(case.span(i).name for i in calls)}.",),
         check="Nothing in this record can tell.",
-        remedy="Stream, and record when the first chunk arrives (gen_ai.response.time_to_first_chunk); or send the"
-        " calls through Headway's gateway, which times every one.",
+        remedy=" ".join(_to_split(case, calls)),
         spans=case.ids(calls),
     )
+
+
+def _to_split(case: Case, calls: Iterable[int]) -> Iterable[str]:
+    """What would have told: for calls that the gateway saw, and for those that it did not."""
+    seen = [case.call(i) for i in calls if case.call(i).route is not None]
+    if seen and not all(call.stream for call in seen):
+        yield (
+            'Have the agent stream its calls ("stream": true): then the gateway times the first token. An engine that'
+            " reports its own timings, as llama.cpp does, tells it of whole answers too."
+        )
+    if any(call.stream for call in seen):
+        yield "See that the engine streams where it is asked to, plainly and not packed: its first token never came."
+    if any(case.call(i).route is None for i in calls):
+        yield (
+            "Stream, and record when the first chunk arrives (gen_ai.response.time_to_first_chunk); or send the calls"
+            " through Headway's gateway, which times streams."
+        )
 
 
 def unfinished_spans(case: Case) -> Iterable[Finding]:

@@ -1,13 +1,15 @@
 """Calls that failed and were made again: time and tokens paid twice."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from headway.core.span import ModelCall
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
+from headway.trace.phases import RETRY
 from headway.trace.tree import EPSILON
 
 SAME: Final = 0.02
@@ -16,29 +18,56 @@ SAME: Final = 0.02
 
 def paid_twice(case: Case) -> Iterable[Finding]:
     """A failed call and the same call after it; and calls that were sent more than once under one span."""
-    pairs = [(i, again) for chat in case.chats for i, again in _again(case, chat)]
-    resent = [i for i in case.study.held.calls if (case.call(i).attempts or 1) > 1]
+    pairs = made_again(case)
+    resent = [i for i in case.study.held.calls if _attempts_before(case.call(i))]
     if not pairs and not resent:
         return
     first = [i for i, _ in pairs]
-    pauses = _pauses(case, pairs)
-    spent = (case.path_seconds(first) or 0.0) + pauses if case.timed and pairs else None
-    more = sum((case.call(i).attempts or 1) - 1 for i in resent)
+    more = sum(_attempts_before(case.call(i)) for i in resent)
+    final = {again for _, again in pairs}.union(resent).difference(first)
+    in_vain = sum(case.span(i).error is not None for i in final)
+    spent = _spent(case, pairs, resent) if case.timed else None
     exact = all(case.call(i).prompt is not None and case.call(i).prompt == case.call(b).prompt for i, b in pairs)
     confidence: Confidence = "certain" if exact else "likely"
     yield Finding(
         name="retries",
-        title=f"{plural(len(first) + more, 'attempt')} failed and had to be made again" + case.ending(spent),
+        title=_title(len(first) + more, in_vain) + case.ending(spent),
         seconds=spent,
         cost=case.charged(first) if first else None,
         tokens=case.tokens(first) if first else None,
         confidence=confidence,
-        evidence=tuple(_told(case, pairs, pauses, resent, more)),
+        evidence=tuple(_told(case, pairs, resent)),
         check="Look at the engine's log at those times: overload, a limit on rate or time, or a broken connection.",
-        remedy="Find out what fails them (the spans' errors), back off before the limit is hit, and let the gateway"
-        " take another replica sooner (lever: no failed calls).",
+        remedy="Find out what fails them (the errors above), back off before the limit is hit, and take a replica that"
+        " fails calls out of the fleet (lever: no failed calls).",
         spans=case.ids([*first, *(again for _, again in pairs), *resent]),
     )
+
+
+def made_again(case: Case) -> list[tuple[int, int]]:
+    """Calls that failed, each with the same call that follows it."""
+    return [(i, again) for chat in case.chats for i, again in _again(case, chat)]
+
+
+def _attempts_before(call: ModelCall) -> int:
+    """Attempts that failed before the last one, under one span."""
+    return max((call.attempts or 1) - 1, len(call.setbacks))
+
+
+def _title(failed: int, in_vain: int) -> str:
+    if not in_vain:
+        return f"{plural(failed, 'attempt')} failed and had to be made again"
+    last = "the last one too" if in_vain == 1 else f"the last ones of {in_vain:,} calls too"
+    return f"{plural(failed + in_vain, 'attempt')} failed, {last}"
+
+
+def _spent(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -> float | None:
+    """Seconds on the path, of failed calls, pauses after them, and failed attempts; unknown where none was timed."""
+    timed = [i for i in resent if case.call(i).setbacks]
+    if not pairs and not timed:
+        return None
+    failed = case.path_seconds(i for i, _ in pairs) or 0.0
+    return failed + _pauses(case, pairs) + sum(case.spent(i, RETRY) for i in timed)
 
 
 def _again(case: Case, chat: list[int]) -> Iterable[tuple[int, int]]:
@@ -72,7 +101,7 @@ def _pauses(case: Case, pairs: Iterable[tuple[int, int]]) -> float:
     return found
 
 
-def _told(case: Case, pairs: list[tuple[int, int]], pauses: float, resent: list[int], more: int) -> Iterable[str]:
+def _told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -> Iterable[str]:
     if pairs:
         first = [i for i, _ in pairs]
         errors = sorted({str(case.span(i).error) for i in first})
@@ -80,13 +109,19 @@ def _told(case: Case, pairs: list[tuple[int, int]], pauses: float, resent: list[
             f"Failed and followed by the same call: {named(case.span(i).name for i in first)}; errors:"
             f" {', '.join(errors)}."
         )
+        pauses = _pauses(case, pairs)
         waits = f" and {seconds(pauses)} of waiting before the next attempt" if pauses else ""
         if case.timed:
             yield f"On the critical path: {seconds(case.path_seconds(first) or 0.0)} of failed calls{waits}."
         if case.tokens(first) is None:
             yield "What the failed calls read and wrote is not in the record."
-    if resent:
+    for i in resent:
+        for one in case.call(i).setbacks:
+            yield f"{case.span(i).name}: {one.error} at {one.replica} after {seconds(one.end - one.start)}."
+    untold = [i for i in resent if not case.call(i).setbacks]
+    if untold:
+        more = sum(_attempts_before(case.call(i)) for i in untold)
         yield (
-            f"Sent again under one span: {named(case.span(i).name for i in resent)}, {plural(more, 'time')} in all; how"
+            f"Sent again under one span: {named(case.span(i).name for i in untold)}, {plural(more, 'time')} in all; how"
             " long the failed attempts took is not in the record."
         )

@@ -11,8 +11,8 @@ from headway.trace.levers.waits import no_failures, no_hop, no_queue
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Task
 
-NOTICEABLE = 1e-6
-"""Seconds; a saving below this is rounding."""
+NOTICEABLE = 0.0005
+"""Seconds; a saving below this is printed as nothing."""
 
 
 LEVERS: tuple[Callable[[Case], Iterable[Lever]], ...] = (

@@ -1,11 +1,14 @@
 """Nothing lost on the way: hops, queues and failed calls."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from math import inf
 
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
-from headway.trace.phases import HOP, QUEUE
+from headway.trace.phases import HOP, QUEUE, RETRY
+from headway.trace.tree import EPSILON
 
 
 def no_hop(case: Case) -> Iterable[Lever]:
@@ -51,21 +54,30 @@ def no_queue(case: Case) -> Iterable[Lever]:
 
 def no_failures(case: Case) -> Iterable[Lever]:
     """No call that failed."""
-    held, spans = case.study.held, case.study.tree.spans
-    failed = [i for i in held.calls if spans[i].error is not None and not held.adrift[i]]
+    failed, tried = _done_by_others(case), [i for i in case.study.held.calls if case.call(i)[1].setbacks]
     change = Change(case.study)
     for i in failed:
         change.tail[i] = 0.0
+    change.scale(case.shares[RETRY], lambda i: 0.0 if case.call(i)[0].error is None else 1.0)
     yield predicted(
         case,
         change,
-        spared(case, failed),
+        Saved(None, None) if tried else spared(case, failed),
         Advice(
             key="no-failures",
             name="no failed calls",
             assumes="What the failed calls were for was done by later ones; the pause after a failure stays.",
             tradeoff="None, but what fails them must be found first.",
             rule="A failed call costs its whole time and is then made again.",
-            how="Find out what failed them (the spans' error types), and let the gateway take another replica sooner.",
+            how="Find out what failed them (the findings name the errors), and take a replica that fails calls out of"
+            " the fleet.",
         ),
     )
+
+
+def _done_by_others(case: Case) -> list[int]:
+    """Failed calls after which another call did well: one that did not fail would else have taken its time too."""
+    held, spans = case.study.held, case.study.tree.spans
+    failed = [i for i in held.calls if spans[i].error is not None and not held.adrift[i]]
+    latest = max((held.lo[i] for i in held.calls if spans[i].error is None and not held.adrift[i]), default=-inf)
+    return [i for i in failed if held.hi[i] <= latest + EPSILON]

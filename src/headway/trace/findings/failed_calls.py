@@ -1,0 +1,67 @@
+"""Model calls that failed and were not made again: what failed them, and what that means."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from headway.trace.findings.case import Case
+from headway.trace.findings.errors import meaning
+from headway.trace.findings.figures import named, plural, seconds
+from headway.trace.findings.finding import Finding
+from headway.trace.findings.retries import made_again
+
+_REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
+
+
+def failed_calls(case: Case) -> Iterable[Finding]:
+    """Calls that failed for good. Where the task ends with one, all of its time was for an answer that never came."""
+    again = {i for i, _ in made_again(case)}
+    lost = [i for i in case.study.held.calls if case.span(i).error is not None and i not in again]
+    if not lost:
+        return
+    end = _end(case, lost)
+    spent = case.path_seconds(lost)
+    errors = sorted({str(case.span(i).error) for i in lost})
+    calls = plural(len(case.study.held.calls), "model call")
+    yield Finding(
+        name="failed-calls",
+        title=f"{len(lost):,} of {calls} failed ({', '.join(errors)})" + end + case.ending(spent),
+        seconds=case.e2e if end and case.timed else spent,
+        cost=case.charged(lost),
+        tokens=case.tokens(lost),
+        confidence="certain",
+        evidence=(
+            f"Failed: {named(f'{case.span(i).name}{_where(case, i)}' for i in lost)}.",
+            *_explained(errors),
+            *((f"All {seconds(case.e2e)} of the task were for that answer.",) if end and case.timed else ()),
+        ),
+        check="Look at the engine's log, and at the caller's, at that time.",
+        remedy=" ".join(_remedies(errors)),
+        spans=case.ids(lost),
+    )
+
+
+def _end(case: Case, lost: Sequence[int]) -> str:
+    """How a title goes on where the loop's last call failed, and no tool's: then the user was not answered."""
+    last = case.study.turns[-1].call if case.study.turns else lost[-1]
+    if last not in lost or case.study.in_tool[last]:
+        return ""
+    seen = case.call(last).first_visible is not None
+    return ", so the task has only part of an answer" if seen else ", so the task has no answer"
+
+
+def _where(case: Case, i: int) -> str:
+    """Who failed it, as far as the gateway saw it."""
+    call = case.call(i)
+    return f" at {call.replica}" if call.replica is not None else ""
+
+
+def _explained(errors: Sequence[str]) -> Iterable[str]:
+    for error in errors:
+        found = meaning(error)
+        if found is not None:
+            yield f"{error}: {found.what}."
+
+
+def _remedies(errors: Sequence[str]) -> Iterable[str]:
+    found = [meaning(error) for error in errors]
+    return dict.fromkeys(_REMEDY if one is None else one.remedy for one in found)

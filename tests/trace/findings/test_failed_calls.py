@@ -1,0 +1,72 @@
+import pytest
+from findings import broken, found, ranking, told
+from msgspec import structs
+from tasks import call, step, tool
+
+from headway.core.span import ModelCall, Span
+from headway.core.usage import Usage
+from headway.trace.findings.errors import meaning
+
+
+def at(made: Span, replica: str) -> Span:
+    assert isinstance(made.work, ModelCall)
+    return structs.replace(made, work=structs.replace(made.work, replica=replica))
+
+
+def test_a_call_that_failed_is_named_with_its_error_what_that_means_and_what_to_do() -> None:
+    finding = ranking([at(broken(call("a", 0, 2), "http_403"), "r0")])[0]
+    assert finding.name == "failed-calls"
+    assert finding.title == "1 of 1 model call failed (http_403), so the task has no answer: 2.00 s (100 % of E2E)."
+    assert finding.evidence[0] == "Failed: a at r0."
+    assert finding.evidence[1] == "http_403: the engine does not allow it with this key."
+    assert "key" in finding.remedy
+    assert finding.spans == ("a",)
+
+
+def test_all_of_a_task_that_ended_in_a_failure_was_in_vain() -> None:
+    # 4 s of a good call, 1 s of a tool, 0.05 s of a call that was refused: little, but it cost the answer
+    spans = [call("a", 0, 4, asks=("1",)), tool("t", 4, 5, by="a"), broken(call("b", 5, 5.05), "http_429")]
+    finding = ranking(spans)[0]
+    assert finding.name == "failed-calls"
+    assert finding.seconds == pytest.approx(5.05)
+    assert "limit on requests" in " ".join(finding.evidence)
+
+
+def test_an_answer_that_broke_off_was_seen_in_part() -> None:
+    finding = found([broken(call("a", 0, 4, marks=(0, 1, 3)), "upstream_stalled")])["failed-calls"]
+    assert "so the task has only part of an answer" in finding.title
+    assert "--stall-seconds" in " ".join(finding.evidence)
+
+
+def test_a_failure_on_the_way_costs_its_own_seconds() -> None:
+    failed = broken(told(call("a", 0, 2), ("user", "first")))
+    spans = [step("root", 0, 8), failed, told(call("b", 2, 8), ("user", "another"))]
+    finding = found(spans)["failed-calls"]
+    assert finding.seconds == pytest.approx(2)
+    assert finding.title == "1 of 2 model calls failed (timeout): 2.00 s (25 % of E2E)."
+    assert "whoever recorded" in finding.remedy, "the word is another's, so nothing is said of what it means"
+
+
+def test_a_failure_that_was_made_good_is_a_retry_alone() -> None:
+    again = [broken(call("a", 0, 3, usage=Usage(input_tokens=9))), call("b", 3, 6, usage=Usage(input_tokens=9))]
+    assert "failed-calls" not in found(again)
+    assert "failed-calls" not in found([call("a", 0, 3)])
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        ("upstream_timeout", "--first-byte-seconds"),
+        ("http_429", "limit on requests"),
+        ("http_418", "refused the request"),
+        ("http_503", "the engine failed"),
+    ],
+)
+def test_what_the_gateways_words_mean(error: str, what: str) -> None:
+    found = meaning(error)
+    assert found is not None
+    assert what in found.what
+
+
+def test_of_other_words_nothing_is_known() -> None:
+    assert meaning("RateLimitError") is None
