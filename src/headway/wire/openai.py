@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.usage import EngineTimings, Usage
+from headway.wire.usage_option import asking_for_usage
 
 NULL: Final = Raw(b"null")
 """Stands for an absent field that is kept as JSON text."""
@@ -27,6 +28,21 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     tools: Raw = NULL
     prompt_cache_key: str | None = None
     metadata: Raw = NULL
+    max_tokens: Raw = NULL
+    max_completion_tokens: Raw = NULL
+
+    @property
+    def output_limit(self) -> int | None:
+        """Most tokens that one answer may have; ``None``: no limit is set, or none that is a number."""
+        limit = self.max_tokens if self.max_completion_tokens == NULL else self.max_completion_tokens
+        try:
+            return msgspec.json.decode(limit, type=int | None)
+        except msgspec.DecodeError:
+            return None
+
+    def asking_for_usage(self, body: bytes) -> tuple[bytes, bytes | memoryview] | None:
+        """As `usage_option.asking_for_usage`, for the ``body`` that this was read from."""
+        return asking_for_usage(body, self.stream_options)
 
     @property
     def session(self) -> str | None:
