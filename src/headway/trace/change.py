@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from headway.core.span import HumanWait, Step
 from headway.trace.graph import replay
 from headway.trace.path import Stretch
 from headway.trace.phases import HOP, Phase, clip
@@ -103,3 +104,13 @@ def below(children: dict[int, list[int]], top: int) -> list[int]:
     for i in found:
         found += children.get(i, ())
     return found
+
+
+def unended(case: Study) -> list[float]:
+    """When work began whose end is not known, or is recorded before its start; ascending."""
+    tree = case.tree
+    return sorted(
+        tree.start[i]
+        for i, span in enumerate(tree.spans)
+        if tree.kinds[i] not in {Step, HumanWait} and (span.end is None or span.end < span.start)
+    )

@@ -1,3 +1,4 @@
+from findings import told
 from msgspec import structs
 from savings import LOOP, levers, seconds, usage
 from tasks import call, span, step, tool
@@ -64,6 +65,13 @@ def test_of_two_calls_the_first_is_spared_only_once() -> None:
     assert seconds(spans) == {"answer in one call": 1}
     asking = [call("a", 0, 1, asks=("1",)), tool("t", 1, 2, by="a"), call("b", 2, 3)]
     assert seconds(asking) == {"one iteration fewer": 2, "tools twice as fast": 0.5}
+
+
+def test_what_an_earlier_call_said_cannot_be_had_without_it() -> None:
+    asked = told(call("a", 0, 2), ("user", "Which way?"), answer="Left.")
+    quoting = told(call("b", 2, 3), ("user", "Which way?"), ("assistant", "Left."), ("user", "And then?"))
+    assert "answer in one call" not in levers([asked, quoting])
+    assert "answer in one call" in levers([asked, told(call("b", 2, 3), ("user", "And then?"))])
 
 
 def test_a_sub_agents_answer_is_not_the_tasks() -> None:

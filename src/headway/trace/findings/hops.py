@@ -6,8 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.core.span import HumanWait, Step
+from headway.core.span import Step
 from headway.core.task import SpanId
+from headway.trace.change import unended
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Confidence, Finding
@@ -88,12 +89,7 @@ def gaps_of(case: Case) -> list[Gap]:
 
 def _told_of(case: Case, gaps: Iterable[Gap]) -> list[Gap]:
     """Without those in which work began whose end is not known: it may have been at work all the time."""
-    tree = case.study.tree
-    lost = sorted(
-        tree.start[i]
-        for i, span in enumerate(tree.spans)
-        if tree.kinds[i] not in {Step, HumanWait} and (span.end is None or span.end < span.start)
-    )
+    lost = unended(case.study)
     return [gap for gap in gaps if bisect_left(lost, gap.start - EPSILON) == bisect_left(lost, gap.end)]
 
 

@@ -8,7 +8,7 @@ from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
-from headway.trace.levers.turns import droppable, thin_out
+from headway.trace.levers.turns import droppable, left_alone, thin_out
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
 from headway.trace.tree import EPSILON
@@ -36,7 +36,7 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
                 key="one-iteration-fewer" if number == 1 else "half-the-iterations",
                 name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
                 assumes="Iterations of average length are not needed, nor what their tools found; the last one, the"
-                " answer, stays, and its cache hits with it.",
+                f" answer, stays, and its cache hits with it. {left_alone(case)}".rstrip(),
                 tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
                 rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
                 how="Put into the first prompt what the loop goes to look for, ask for several tools in one response,"
@@ -104,15 +104,19 @@ def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
 def _answers_at_once(case: Case) -> bool:
     """Whether nothing in the record speaks against the last call being made at once.
 
-    A tool's result in its prompt would: without the call that asked for the tool, there would be none.
+    A tool's result in its prompt would: without the call that asked for the tool, there would be none. So would an
+    earlier call's answer in it.
     """
     turns, kinds = case.study.turns, case.study.tree.kinds
     answer = turns[-1].call
     span, call = case.call(answer)
     if span.error is not None or call.tool_calls or case.study.in_tool[answer] or len(turns) > SIMPLE:
         return False
-    return not any(
-        kinds[i] is ToolUse or (kinds[i] is ModelCall and case.call(i)[1].tool_calls) for i in _before(case, answer)
+    before = _before(case, answer)
+    read = {part.digest for part in call.prompt or () if part.chars}
+    calls = [case.call(i)[1] for i in before if kinds[i] is ModelCall]
+    return not any(kinds[i] is ToolUse for i in before) and not any(
+        one.tool_calls or (one.answer is not None and one.answer.digest in read) for one in calls
     )
 
 

@@ -1,12 +1,16 @@
 """Fewer tokens for each call: a prompt that is in the cache, a shorter answer."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, micro, predicted, total
-from headway.trace.phases import DECODE, PREFILL
+from headway.trace.pace import paces
+from headway.trace.phases import DECODE, MODEL, PREFILL
 from headway.trace.reuse import rereads
+
+_GUESSED: Final = "Where the first token was not timed, it is taken from how calls' time rises with their output."
 
 
 def cached_prefixes(case: Case) -> Iterable[Lever]:
@@ -41,9 +45,16 @@ def cached_prefixes(case: Case) -> Iterable[Lever]:
 
 
 def shorter_output(case: Case) -> Iterable[Lever]:
-    """Half of what is written."""
+    """Half of what is written; where no first token was timed, of the time that rises with the output."""
     change = Change(case.study)
     change.scale(case.shares[DECODE], lambda _: 0.5)
+    whole: dict[int, float] = {}
+    for share in case.shares[MODEL]:
+        whole[share.owner] = whole.get(share.owner, 0.0) + share.seconds
+    found = paces(case.study) if whole else []
+    writing = {i: spent for pace in found for i, spent in pace.writing.items() if whole.get(i)}
+    change.scale(case.shares[MODEL], lambda i: 1 - 0.5 * min(writing.get(i, 0.0) / whole[i], 1.0))
+    guessed = f" {_GUESSED}" if writing else ""
     written: list[int | None] = []
     charged: list[int | None] = []
     for span, call in map(case.call, case.study.held.calls):
@@ -58,7 +69,7 @@ def shorter_output(case: Case) -> Iterable[Lever]:
         Advice(
             key="half-the-output",
             name="half the output",
-            assumes="Answers half as long do the job; time per output token stays.",
+            assumes="Answers half as long do the job; time per output token stays." + guessed,
             tradeoff="Less reasoning or detail: measure the quality.",
             rule="Decode = TPOT x (output tokens - 1): it is proportional to what is written.",
             how="Ask for brief answers, use a schema, lower max_tokens or the reasoning effort, and have edits written"

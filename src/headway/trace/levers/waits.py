@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from headway.trace.change import Change
+from headway.trace.change import Change, Share, unended
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
 from headway.trace.phases import HOP, QUEUE, RETRY
@@ -12,11 +12,15 @@ from headway.trace.tree import EPSILON
 
 
 def no_hop(case: Case) -> Iterable[Lever]:
-    """Nothing between the parties; where no model is called there are none."""
+    """Nothing between the parties; where no model is called there are none.
+
+    What began and is not known to have ended may have been at work all the time: that is no hop.
+    """
     if not case.study.turns:
         return
     change = Change(case.study)
-    change.scale(case.shares[HOP], lambda _: 0.0)
+    lost = unended(case.study)
+    change.scale([share for share in case.shares[HOP] if not _in(case, share, lost)], lambda _: 0.0)
     yield predicted(
         case,
         change,
@@ -31,6 +35,14 @@ def no_hop(case: Case) -> Iterable[Lever]:
             " writes.",
         ),
     )
+
+
+def _in(case: Case, share: Share, moments: Sequence[float]) -> bool:
+    """Whether any of these moments, in ascending order, lies in the gap or tail that a share is of."""
+    held, graph = case.study.held, case.study.graph
+    until = held.lo[share.node] if share.is_gap else held.hi[share.node]
+    since = until - (graph.gap if share.is_gap else graph.tail)[share.node]
+    return bisect_left(moments, since - EPSILON) < bisect_left(moments, until)
 
 
 def no_queue(case: Case) -> Iterable[Lever]:
