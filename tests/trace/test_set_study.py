@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tasks import call, step, tool
 
-from headway.core.span import ModelCall, Span
+from headway.core.span import ModelCall, Span, Work
 from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace import set_study as module
@@ -13,6 +13,7 @@ from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported
 from headway.trace.sources.source import Timing
 from headway.trace.sources.verdict import judge
+from headway.trace.whatif import parse
 
 _names = count()
 
@@ -112,3 +113,23 @@ def test_a_report_is_of_all_tasks_up_to_it() -> None:
     spans = task(3)
     study.add(spans, judge(spans, "made", "spans"))
     assert study.report().anatomy.tasks == 2
+
+
+def test_what_could_not_be_done_is_said_once_whatever_its_numbers() -> None:
+    # loops of 2, 3 and 4 calls have 1, 2 and 3 that could go, and each calls another number of tools
+    study = SetStudy(prices=free, changes=parse("iterations -9, tool:other 0.5x, tool:other 2x, cache 100%"))
+    for spans in map(task, (2, 3, 4)):
+        blind = [msgspec.structs.replace(span, work=untold(span)) for span in spans]
+        study.add(blind, judge(blind, "made", "spans"))
+    changed = study.report().changed
+    assert changed is not None
+    assert dict(changed.notes) == {
+        "Fewer than 9 iterations could go: the answer stays, and so do a sub-agent's calls.": 3,
+        "tool:other does not occur in this task, or was not measured apart.": 3,
+        "Token counts are unknown for some calls, whose prefill stays as it is.": 3,
+        "No call is known to have read anything again: a better cache would change nothing here.": 3,
+    }
+
+
+def untold(span: Span) -> Work:
+    return msgspec.structs.replace(span.work, usage=Usage()) if isinstance(span.work, ModelCall) else span.work

@@ -250,7 +250,7 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
 def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
     if not outcomes:
         return None
-    notes = Counter(note for outcome in outcomes for note in outcome.notes)
+    notes = Counter(note for outcome in outcomes for note in dict.fromkeys(outcome.alike))
     return ChangedSet(
         of=len(outcomes),
         before=quantiles((outcome.before for outcome in outcomes), _AT),

@@ -14,7 +14,7 @@ from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
 from headway.trace.levers.lever import micro, part, spared, total
 from headway.trace.levers.tools import at_once
-from headway.trace.levers.turns import droppable, thin_out
+from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import Reread, rereads
@@ -81,6 +81,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Saved; negative: dearer."""
     notes: tuple[str, ...]
     """Plain sentences: what could not be done, what was guessed."""
+    alike: tuple[str, ...] = ()
+    """The same without the numbers of this task, for a set, where each is said once."""
 
 
 _PHASES: Final[dict[str, tuple[Phase, ...]]] = {
@@ -149,35 +151,51 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
         prices: what tokens cost.
     """
     case = case_of(task, prices)
-    change, notes = Change(case.study), list[str]()
+    change, notes = Change(case.study), _Notes()
     found = _rereads(case, changes, notes)
     _scale(case, change, changes, found)
     if any(isinstance(one, Parallel) for one in changes) and at_once(case, change):
-        notes.append("Tools that share one gap are taken to have run one after another, equally long.")
+        notes.add("Tools that share one gap are taken to have run one after another, equally long.")
     output = _product(one.factor for one in changes if isinstance(one, Output))
     left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
     tokens, cost = _tokens(case, left, found, output)
     spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
     money = total([cost, spare.cost])
     for name in _absent(case, changes):
-        notes.append(f"{name} does not occur in this task, or was not measured apart.")
+        notes.add(f"{name} does not occur in this task, or was not measured apart.")
     return Outcome(
         before=case.study.e2e,
         after=change.replayed(),
         tokens=total([tokens, spare.tokens]),
         cost=None if money is None else MicroUsd(money),
-        notes=tuple(notes),
+        notes=tuple(notes.said),
+        alike=tuple(notes.said.values()),
     )
 
 
-def _thinned(case: Case, change: Change, fewer: int, notes: list[str]) -> dict[int, float]:
+class _Notes:
+    """Sentences in order, each once, with how they read without this task's numbers."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, str] = {}
+
+    def add(self, sentence: str, alike: str = "") -> None:
+        self.said.setdefault(sentence, alike or sentence)
+
+
+def _thinned(case: Case, change: Change, fewer: int, notes: _Notes) -> dict[int, float]:
     """What share is left of each call that iterations taken out shorten; those that stay whole are not in it."""
     turns = droppable(case)
     number = min(fewer, len(turns))
     if number < fewer:
-        notes.append(f"Only {number} of {fewer} iterations could go: the answer stays, and so do a sub-agent's calls.")
+        why = "the answer stays, and so do a sub-agent's calls."
+        notes.add(
+            f"Only {number} of {fewer} iterations could go: {why}", f"Fewer than {fewer} iterations could go: {why}"
+        )
     if not number:
         return {}
+    if alone := left_alone(case):
+        notes.add(alone, f"Iterations over {FAR} times as long as the median, most of the loop's time, stay.")
     left = thin_out(case, change, number)
     return {turn.call: left for turn in turns}
 
@@ -194,15 +212,19 @@ class _Cached(Struct, frozen=True):
         return 1 - self.given / self.reread.computed
 
 
-def _rereads(case: Case, changes: Sequence[WhatIf], notes: list[str]) -> dict[int, _Cached]:
+def _rereads(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, _Cached]:
     shares = [one.share for one in changes if isinstance(one, Cache)]
     if not shares:
         return {}
     found, untold = rereads(case.study)
     if untold:
-        notes.append(f"Token counts are unknown for {untold} call{'s' * (untold > 1)}, whose prefill stays as it is.")
+        stays = ", whose prefill stays as it is."
+        notes.add(
+            f"Token counts are unknown for {untold} call{'s' * (untold > 1)}{stays}",
+            f"Token counts are unknown for some calls{stays}",
+        )
     if not found:
-        notes.append("No call is known to have read anything again: a better cache would change nothing here.")
+        notes.add("No call is known to have read anything again: a better cache would change nothing here.")
     return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}
 
 

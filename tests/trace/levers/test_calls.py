@@ -1,3 +1,4 @@
+import pytest
 from findings import told
 from msgspec import structs
 from savings import LOOP, levers, seconds, usage
@@ -11,6 +12,32 @@ def test_half_of_a_long_loop() -> None:
     starts = (0, 1, 3, 6, 10)
     spans = [call(str(i), start, start + i + 1) for i, start in enumerate(starts)]
     assert seconds(spans) == {"answer in one call": 10, "2 iterations fewer": 5, "one iteration fewer": 2.5}
+
+
+def test_a_night_between_two_calls_is_no_iteration_to_do_without() -> None:
+    # four calls of 1 s one after the other, then ten hours, then the answer
+    spans = [*(call(str(i), i, i + 1) for i in range(4)), call("answer", 36_004, 36_005)]
+    found = levers(spans)
+    assert found["one iteration fewer"].seconds == pytest.approx(1)
+    assert found["one iteration fewer"].assumes.endswith(
+        "One iteration of 36,001 s is over 20 times as long as the median: it is no average one and stays."
+    )
+    assert "2 iterations fewer" not in found  # of three, half is one
+
+
+def test_many_nights_stay_all() -> None:
+    starts = [0, 1, 2, 3, 5000, 10_000]
+    found = levers([*(call(str(i), start, start + 1) for i, start in enumerate(starts)), call("z", 10_001, 10_002)])
+    # after the calls at 3 and at 5000 nothing comes for 5,000 s
+    assert found["one iteration fewer"].seconds == pytest.approx(1)
+    assert "2 iterations of up to 5,000 s" in found["one iteration fewer"].assumes
+
+
+def test_long_iterations_that_are_not_most_of_the_task_are_as_good_as_any() -> None:
+    # 25 calls of 1 s and one of 20 s: 45 s in 26
+    spans = [*(call(str(i), i, i + 1) for i in range(25)), call("long", 25, 45), call("answer", 45, 46)]
+    assert levers(spans)["one iteration fewer"].seconds == pytest.approx(45 / 26)
+    assert "stays." not in levers(spans)["one iteration fewer"].assumes
 
 
 def test_an_iteration_goes_with_all_its_tools() -> None:

@@ -1,13 +1,52 @@
 """Iterations taken out of a task."""
 
+from statistics import median
+from typing import Final
+
 from headway.core.span import ModelCall, ToolUse
 from headway.trace.change import Change, below
 from headway.trace.levers.case import Case
 from headway.trace.loop import Turn
 
+FAR: Final = 20
+"""Times the median iteration; tools of a coding agent do take ten times as long now and then."""
+
 
 def droppable(case: Case) -> list[Turn]:
-    """Iterations that a task could do without: not the answer, and not a sub-agent's, which its tool's answer needs."""
+    """Iterations that a task could do without.
+
+    Not the answer, nor a sub-agent's, which its tool's answer needs, nor those that are `far_longer`.
+    """
+    kept = {turn.call for turn in far_longer(case)}
+    return [turn for turn in _of_loop(case) if turn.call not in kept]
+
+
+def far_longer(case: Case) -> list[Turn]:
+    """Iterations that stand so far out that a mean with them in it is that of none.
+
+    They are `FAR` times as long as the median or longer, and together longer than all the others: a night between two
+    calls, a build that hung. Nobody expects to do without just these, or without a part of each.
+    """
+    turns = _of_loop(case)
+    if not turns:
+        return []
+    usual = median(turn.seconds for turn in turns)
+    out = [turn for turn in turns if turn.seconds >= FAR * usual > 0]
+    return out if sum(turn.seconds for turn in out) > sum(turn.seconds for turn in turns) / 2 else []
+
+
+def left_alone(case: Case) -> str:
+    """Which iterations `far_longer` keeps, in a sentence; empty where there are none."""
+    out = far_longer(case)
+    if not out:
+        return ""
+    longest = f"{max(turn.seconds for turn in out):,.0f} s"
+    if len(out) == 1:
+        return f"One iteration of {longest} is over {FAR} times as long as the median: it is no average one and stays."
+    return f"{len(out)} iterations of up to {longest} are over {FAR} times as long as the median: they stay."
+
+
+def _of_loop(case: Case) -> list[Turn]:
     return [turn for turn in case.study.turns[:-1] if not case.study.in_tool[turn.call]]
 
 
