@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.policy.headers import IDENTITY_HEADERS, MAX_NAME, SESSION_HEADERS, declared, scoped
+from headway.policy.headers import IDENTITY_HEADERS, MAX_NAME, RETRY_HEADER, SESSION_HEADERS, declared, scoped
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -59,6 +59,15 @@ def test_every_known_agents_header_names_the_session(header: str) -> None:
 
 def test_the_body_names_the_session_where_no_header_does() -> None:
     assert declared({"x-session-id": "not\nprintable"}, "", "from-the-body").session == "from-the-body"
+
+
+@pytest.mark.parametrize(
+    ("value", "resent"),
+    [("1", True), ("12", True), ("0", False), ("00", False), ("", False), ("-1", False), ("x", False)],
+)
+def test_a_client_says_that_it_sends_a_call_again(value: str, resent: bool) -> None:
+    assert declared({RETRY_HEADER: value}, "").resent is resent
+    assert RETRY_HEADER in IDENTITY_HEADERS
 
 
 names = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30)

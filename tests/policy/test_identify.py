@@ -7,8 +7,11 @@ import pytest
 from conversation import QUESTION, SUMMARY, SYSTEM, Chat, World, assistant, result, search, user
 
 from headway.core.task import SpanId
+from headway.policy.headers import RETRY_HEADER
 from headway.policy.identify import CallOpening
 from headway.policy.messages import IssuedCall
+
+AGAIN = {RETRY_HEADER: "1"}
 
 
 @pytest.fixture
@@ -196,10 +199,38 @@ def test_a_failed_call_sent_again_is_the_same_task_but_only_once(world: World) -
     chat: Chat = [SYSTEM, user(QUESTION)]
     first = world.ask(chat)
     world.fail()
-    again = world.ask(chat)
+    again = world.ask(chat, headers=AGAIN)
     assert (again.task, again.opens_task) == (first.task, False)
-    other = world.ask(chat)
+    other = world.ask(chat, headers=AGAIN)
     assert other.task != first.task
+
+
+def test_equal_questions_that_failed_are_two_tasks_where_nothing_says_that_one_caller_asked_them(world: World) -> None:
+    chat: Chat = [SYSTEM, user(QUESTION)]
+    first = world.ask(chat)
+    world.fail()
+    second = world.ask(chat)
+    assert second.task != first.task
+    assert second.opens_task
+    assert world.ask(chat, headers={RETRY_HEADER: "0"}).task not in {first.task, second.task}
+
+
+def test_a_failed_call_sent_again_in_its_declared_session_is_the_same_task(world: World) -> None:
+    chat: Chat = [SYSTEM, user(QUESTION)]
+    first = world.ask(chat, body_session="s-1")
+    world.fail()
+    assert world.ask(chat, body_session="s-2").task != first.task
+    assert world.ask(chat, body_session="s-1").task == first.task
+
+
+def test_a_failed_call_with_a_history_that_nobody_else_has_is_the_same_task(world: World) -> None:
+    chat: Chat = [SYSTEM, user(QUESTION)]
+    first = world.ask(chat)
+    world.answer("", search())
+    chat += [assistant(None, search()), result("call_0")]
+    world.ask(chat)
+    world.fail()
+    assert world.ask(chat).task == first.task
 
 
 def test_a_known_history_sent_again_while_in_flight_is_the_same_task(world: World) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.core.task import SpanId
+from headway.policy.headers import RETRY_HEADER
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 
@@ -32,13 +33,18 @@ class Conversation:
             {"role": "user", "content": f"Please do for me the work called {name}."},
         ]
         self._step = 0
+        self._retries = 0
 
     def step(self, kind: str, now: float) -> str:
         """One call and its end; the session that it was put into."""
         self._step += 1
         span = SpanId(f"{self._name}-{self._step}")
         raw = json.dumps(self._chat).encode()
-        identity = self._identifier.decide(CallOpening(span=span, tenant=self._tenant, model="m", messages=raw), now)
+        opening = CallOpening(
+            span=span, tenant=self._tenant, model="m", messages=raw, headers={RETRY_HEADER: str(self._retries)}
+        )
+        identity = self._identifier.decide(opening, now)
+        self._retries = self._retries + 1 if kind == "fail" else 0
         text = f"This is the long answer number {self._step} to the work called {self._name}."
         match kind:
             case "text":

@@ -18,7 +18,7 @@ from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.ids import Ids
 from headway.gateway.metrics import Metrics
-from headway.policy.headers import IDENTITY_HEADERS
+from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 from headway.trace.record import Recorder
@@ -26,6 +26,8 @@ from headway.wire.openai import NULL, Answer, ChatRequest
 
 _log = logging.getLogger(__name__)
 _IDENTITY_NAMES: Final = frozenset(name.encode() for name in IDENTITY_HEADERS)
+_RETRIES: Final = RETRY_HEADER.encode()
+_TELLING_NAMES: Final = _IDENTITY_NAMES - {_RETRIES}
 _NO_HEADERS: Final[dict[str, str]] = {}
 _TENANT = ""
 """Headway has no keys of its own yet, so all its callers are one tenant."""
@@ -204,7 +206,7 @@ class Journal:
 
 
 def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:
-    if _IDENTITY_NAMES.isdisjoint(fields):
+    if _TELLING_NAMES.isdisjoint(fields) and fields.get(_RETRIES, b"0") == b"0":
         return _NO_HEADERS
     return {name.decode(): fields[name].decode("latin-1") for name in fields.keys() & _IDENTITY_NAMES}
 

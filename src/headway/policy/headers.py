@@ -20,7 +20,9 @@ SESSION_HEADERS = (
     "x-litellm-trace-id",
 )
 """Headers by which known agents name their session, most specific claim first."""
-IDENTITY_HEADERS = frozenset({TASK_HEADER, TRACE_HEADER, *SESSION_HEADERS})
+RETRY_HEADER = "x-stainless-retry-count"
+"""How often the clients of OpenAI and Anthropic have sent this call before; each of their requests has it."""
+IDENTITY_HEADERS = frozenset({TASK_HEADER, TRACE_HEADER, RETRY_HEADER, *SESSION_HEADERS})
 """All that `declared` reads: a gateway need pass no others on."""
 
 MAX_NAME = 128
@@ -37,6 +39,8 @@ class Declared(Struct, frozen=True, gc=False):
     session: SessionId | None = None
     parent: SpanId | None = None
     """The caller's own span, from ``traceparent``."""
+    resent: bool = False
+    """The caller has sent this call before, and sends it again because it failed."""
 
 
 _NOTHING = Declared()
@@ -58,6 +62,7 @@ def declared(headers: Mapping[str, str], tenant: str, body_session: str | None =
         task=TaskId(scoped(tenant, task)) if task else None,
         session=SessionId(scoped(tenant, session)) if session else None,
         parent=SpanId(trace[1]) if trace else None,
+        resent=_is_positive(headers.get(RETRY_HEADER)),
     )
 
 
@@ -79,6 +84,10 @@ def _tag(tenant: str) -> str:
 
 def _name(value: str | None) -> str | None:
     return value if value and _PRINTABLE.fullmatch(value) else None
+
+
+def _is_positive(value: str | None) -> bool:
+    return value is not None and value.isascii() and value.isdigit() and bool(value.strip("0"))
 
 
 def _traceparent(value: str | None) -> tuple[str, str] | None:

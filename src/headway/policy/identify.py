@@ -79,7 +79,12 @@ class Identifier:
         tenant = self._memory.tenant(opening.tenant)
         history = tenant.chains.read(opening.messages)
         request = Request(
-            messages=opening.messages, tools=opening.tools, history=history, session=said.session, now=now
+            messages=opening.messages,
+            tools=opening.tools,
+            history=history,
+            session=said.session,
+            resent=said.resent,
+            now=now,
         )
         link = by_history(tenant, request) if history.known or history.same else None
         if link is None:

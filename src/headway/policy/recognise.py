@@ -14,7 +14,7 @@ from headway.policy.phrases import MIN_TEXT
 from headway.policy.turn import OpenTool, Turn
 
 RETRY_SECONDS = 300.0
-"""A failed call that is sent again within this time is the same call."""
+"""A failed call that is sent again within this time is the same call, where it is known to be the same caller's."""
 ADJACENT_SECONDS = 60.0
 """A rewritten history follows the one that it replaces within this time."""
 QUIET_SECONDS = 600.0
@@ -60,13 +60,16 @@ class Request(Struct, frozen=True, kw_only=True, gc=False):
     history: History
     session: SessionId | None
     """As declared; evidence from another session does not count then."""
+    resent: bool
+    """As declared: this call was sent before, and failed."""
     now: float
 
 
 def by_history(tenant: Tenant, request: Request) -> Link | None:
     """The call whose history this is, repeated or extended.
 
-    A call that failed and is sent again comes first; then an answered call that nobody has continued yet, so that
+    A call that failed and is sent again comes first, where the caller says so or nobody else is likely to have its
+    history: equal questions alone may be two callers'. Then an answered call that nobody has continued yet, so that
     two users who said the same each get their own; then repetitions; then forks of what was continued before.
     """
     history = request.history
@@ -74,7 +77,7 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     if request.session is not None:
         same, known = _own(same, request.session), _own(known, request.session)
     failed = [turn for turn in same if turn.state == "failed" and not turn.continued] if same else ()
-    if failed and request.now - (failed[-1].closed or failed[-1].opened) <= RETRY_SECONDS:
+    if failed and _is_retry(request, failed[-1]):
         return _repeats(failed[-1])
     candidates, certainty = _candidates(history, known)
     fresh = [turn for turn in candidates if not turn.continued]
@@ -88,6 +91,11 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     if certainty == UNVERIFIED and history.reply is not None:
         return _rewrites(tenant, request, candidates[-1])
     return _extends(request, candidates[-1], certainty)
+
+
+def _is_retry(request: Request, failed: Turn) -> bool:
+    same_caller = request.resent or request.session is not None or failed.descends
+    return same_caller and request.now - (failed.closed or failed.opened) <= RETRY_SECONDS
 
 
 def by_content(tenant: Tenant, request: Request, agent: int | None) -> Link | None:
