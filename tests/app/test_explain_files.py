@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 from files import otlp_task, written
+from sets import imported, renamed
+
+from headway.trace.archive import Archive
+from headway.trace.filed import put_away
 
 Run = Callable[..., Any]
 
@@ -141,3 +145,10 @@ def test_without_times_seconds_are_null_and_not_0(headway: Run, tmp_path: Path) 
     assert {span["end_s"] for span in document["spans"]} == {None}
     assert "when things happened is not in this record" in headway("explain", tmp_path / "t.json").out
     assert headway("explain", tmp_path / "t.json", "--what-if", "tools parallel").code == 1
+
+
+def test_an_id_that_begins_as_others_do_is_found_by_the_whole_of_it(headway: Run, tmp_path: Path) -> None:
+    with Archive(tmp_path / "runs.hwa") as archive:
+        archive.add(put_away(renamed(imported(i, 2), name)) for i, name in enumerate(("run", "run-two")))
+    assert "task run " in headway("explain", tmp_path / "runs.hwa", "--task", "run").out
+    assert "2 of 2 tasks begin with 'ru'" in headway("explain", tmp_path / "runs.hwa", "--task", "ru").err

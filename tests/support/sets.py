@@ -30,6 +30,12 @@ def imported(number: int, turns: int, tools: float = 1.0, timing: Timing = "span
     return Imported(task=made[0].task, title="why?", spans=made, verdict=judge(made, "made", timing))
 
 
+def renamed(one: Imported, task: str) -> Imported:
+    """The same under another id."""
+    spans = tuple(replace(span, task=TaskId(task)) for span in one.spans)
+    return replace(one, task=TaskId(task), spans=spans)
+
+
 def studied(*tasks: Imported, changes: tuple[WhatIf, ...] = ()) -> SetStudy:
     """Nothing in it has a price."""
     study = SetStudy(lambda _call, _at: None, changes)

@@ -133,3 +133,14 @@ def test_what_could_not_be_done_is_said_once_whatever_its_numbers() -> None:
 
 def untold(span: Span) -> Work:
     return msgspec.structs.replace(span.work, usage=Usage()) if isinstance(span.work, ModelCall) else span.work
+
+
+def test_a_slow_task_is_told_from_all_others_and_not_from_slow_ones_alone() -> None:
+    ids = [f"{'a' * 10}{i:022x}" for i in range(7)]
+    study = SetStudy(prices=free)
+    for number, name in enumerate([*ids, "b" * 32]):
+        spans = [msgspec.structs.replace(span, task=TaskId(name)) for span in task(number + 1)]
+        study.add(spans, judge(spans, "made", "spans"))
+    report = study.report()
+    assert [row.task for row in report.slowest] == ["b" * 32, *reversed(ids[3:])]
+    assert set(report.namesakes) == {*ids, "b" * 32}

@@ -114,6 +114,7 @@ def _found(tasks: Iterable[Row], question: Question, intake: Intake | None) -> F
             wanted.append(taken_out(row))
     if question.task is None and len(study.rows) > 1:
         return Found(task=None, record=None, outcome=None, study=study, slowest=slowest.kept(), intake=intake)
+    wanted = [one for one in wanted if one.task == question.task] or wanted  # an id may begin as another one does
     if len(wanted) != 1:
         raise NotFoundError(
             f"{f'{len(wanted):,}' if wanted else 'None'} of {len(study.rows):,} tasks begin with {question.task!r}.",

@@ -28,6 +28,8 @@ many bound p99 from both sides, and take a few seconds."""
 SAMPLE_BYTES: Final = 16 * 1024**2
 """Of the packed spans of those tasks together: some 200,000 spans, which take some ten seconds to work out."""
 SLOWEST: Final = 5
+BEGINNING: Final = 8
+"""Characters of an id that are shown at least."""
 _AT: Final = (0.5, 0.95)
 
 
@@ -96,6 +98,8 @@ class SetReport(Struct, frozen=True, kw_only=True):
     """Where changes were asked for."""
     sampled: int
     slowest: tuple[TaskFacts, ...]
+    namesakes: tuple[TaskId, ...]
+    """Of all tasks, those whose ids begin as a slowest one's does: what a shortened id has to tell it from."""
     aspects: tuple[Aspect, ...]
     """What the verdicts say of all tasks together; of times, of how many tasks they are known."""
     remarks: tuple[tuple[str, int], ...]
@@ -184,6 +188,8 @@ class SetStudy:
     def _told(self) -> SetReport:
         sample = [self._examined(one) for _, _, one in sorted(self._sample, key=lambda one: one[1])]
         timed = [row for row in self._rows if row.e2e is not None]
+        slowest = sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]
+        beginnings = {row.task[:BEGINNING] for row in slowest}
         return SetReport(
             anatomy=anatomy_of(self._rows),
             levers=_levers([one for one in sample if one.facts.e2e is not None]),
@@ -191,7 +197,8 @@ class SetStudy:
             recurring=_recurring(sample),
             changed=_changed([one.outcome for one in sample if one.outcome is not None]),
             sampled=len(sample),
-            slowest=tuple(sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]),
+            slowest=tuple(slowest),
+            namesakes=tuple(row.task for row in self._rows if row.task[:BEGINNING] in beginnings),
             aspects=tuple(tally.aspect() for tally in self._aspects.values()),
             remarks=tuple(sorted(self._remarks.items(), key=lambda item: -item[1])),
         )

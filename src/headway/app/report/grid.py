@@ -12,7 +12,8 @@ _LEAST_NAME = 12
 class Grid:
     """Rows under a dim head; the first column is a name, all others are numbers, and the last may be words.
 
-    Columns of numbers that do not fit are left out from the right, before the words.
+    Columns of numbers that do not fit are left out from the right, before the words. Names that do not fit are cut, but
+    beside words, which take as many lines anyhow, they go on in the next line.
 
     Args:
         head: titles of the columns.
@@ -33,7 +34,11 @@ class Grid:
             numbers.pop()
         name = max(options.max_width - sum(widths[i] + 2 for i in numbers) - (_LEAST_NAME + 2) * self._words, 1)
         table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-        table.add_column(no_wrap=True, overflow="ellipsis", max_width=name)
+        if self._words:
+            name = min(widths[0], max((name + _LEAST_NAME) // 2, _LEAST_NAME))
+            table.add_column(overflow="fold", min_width=name, max_width=name)
+        else:
+            table.add_column(no_wrap=True, overflow="ellipsis", max_width=name)
         for i in numbers:
             table.add_column(justify="right", no_wrap=True, min_width=widths[i])
         shown = [0, *numbers]

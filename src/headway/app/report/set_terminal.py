@@ -249,10 +249,9 @@ def _moved(before: Quantile, after: Quantile, decimals: int) -> str:
 
 
 def _slowest(report: SetReport, decimals: int) -> RenderableType:
-    ids = [row.task for row in report.slowest]
     cells = [
         (
-            printable(short_id(row.task, ids)),
+            printable(short_id(row.task, report.namesakes)),
             seconds(row.e2e, decimals),
             count(row.n),
             counted(row.spent.input_tokens, short=True),
