@@ -257,7 +257,6 @@ def test_a_warning_is_given_once_a_crossing(worker: Worker) -> None:
     worker.ledger.release(second)
     worker.wait(5)
     worker.speak()
-    worker.refused(caller(CallerLimits(concurrency=Limit(0))))
     again = [worker.granted(who).warned for _ in range(2)]
     assert [len(warned) for warned in again] == [1, 0]
 
