@@ -135,6 +135,22 @@ def test_a_plan_that_another_call_reads_is_not_the_answer() -> None:
     assert any(note.startswith("Task TTFT is that of the last answer: 1 earlier") for note in found.unknowns)
 
 
+def test_a_response_that_ended_to_have_tools_called_is_no_answer_though_the_calls_are_not_recorded() -> None:
+    # its finish reason says so of the first, a tool that names it of the second
+    spans = [
+        amended(call("a", 0, 1, marks=(0, 0.5, 1)), finish_reason="tool_use"),
+        call("b", 1, 2, marks=(1, 1.5, 2)),
+        tool("t", 2, 3, by="b"),
+        call("c", 3, 5, marks=(3, 4, 5)),
+    ]
+    found = account(spans)
+    assert found.task_ttft == 4
+    assert not any("earlier without tool calls" in note for note in found.unknowns)
+    open_end = account(spans[:1])
+    assert open_end.task_ttft is None
+    assert "Task TTFT is unknown: the loop does not end with an answer." in open_end.unknowns
+
+
 def test_a_sub_agents_answer_is_not_the_users() -> None:
     spans = [call("a", 0, 1, asks=("1",)), tool("t", 1, 4, by="a"), call("sub", 1, 4, "t", marks=(1, 2, 4))]
     found = account(spans)

@@ -1,7 +1,12 @@
 """When the user saw the first of the answer."""
 
-from headway.core.span import ModelCall, Span
+from typing import Final
+
+from headway.core.span import ModelCall, Span, ToolUse
 from headway.trace.study import Study
+
+ASKING: Final = frozenset({"function_call", "tool_call", "tool_calls", "tool_use"})
+"""Why a response ended that asks for tools, by whose API it was; some records keep that and not what was asked for."""
 
 
 def task_ttft(case: Study, notes: list[str]) -> float | None:
@@ -15,10 +20,11 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     ]
     if shown:
         return tree.axis(min(shown))
+    issuers = {span.work.issued_by for span in tree.spans if isinstance(span.work, ToolUse)}
     answers = [
         (span.work, end)
         for span, end in loop
-        if isinstance(span.work, ModelCall) and not span.work.tool_calls and span.error is None
+        if isinstance(span.work, ModelCall) and not (_asks(span.work) or span.id in issuers) and span.error is None
     ]
     broken = _broken_off(loop[-1][0]) if loop else None
     if broken is not None:
@@ -47,3 +53,8 @@ def _broken_off(last: Span) -> float | None:
     if last.error is None or not isinstance(call, ModelCall) or call.tool_calls:
         return None
     return call.first_visible
+
+
+def _asks(call: ModelCall) -> bool:
+    """Whether it ended to have tools called."""
+    return bool(call.tool_calls) or call.finish_reason in ASKING
