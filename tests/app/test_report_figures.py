@@ -66,6 +66,12 @@ def test_what_is_unknown_is_never_0() -> None:
     assert [*unknown, figures.count(None), figures.money(None)] == ["unknown"] * 5
 
 
+def test_a_moment_without_a_date_says_how_far_into_the_record_it_is() -> None:
+    assert figures.moment(0.0) == "date not recorded"
+    assert figures.moment(1234.4) == "1,234 s into its record"
+    assert figures.moment(1_790_000_000.0).startswith("2026-09-2")
+
+
 def test_nothing_that_steers_a_terminal_is_printable() -> None:
     assert figures.printable("plain, ünïcode 漢字 ok") == "plain, ünïcode 漢字 ok"
     assert figures.printable("\x1b[31mred\x07\n\u202egnol") == "\ufffd[31mred\ufffd\ufffd\ufffdgnol"

@@ -117,9 +117,9 @@ def plural(number: int, noun: str) -> str:
 
 
 def moment(epoch: float) -> str:
-    """Epoch seconds as local date and time; seconds since an unknown start where they are too few to be a date."""
+    """Epoch seconds as local date and time; where they are too few to be a date, how far into the record they are."""
     if epoch < EARLIEST:
-        return f"{epoch:,.0f} s after its record's start"
+        return "date not recorded" if epoch < 1 else f"{epoch:,.0f} s into its record"
     return datetime.fromtimestamp(epoch, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 

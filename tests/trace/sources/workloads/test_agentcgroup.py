@@ -1,3 +1,5 @@
+from typing import Any
+
 from claims import claimed
 from importing import document, read, sample
 from sessions import agents, assert_unharmed, at, calls, chats, lines, reasons, tools
@@ -16,7 +18,7 @@ def tool(name: str, issuer: int, start: float, end: float, *, err: bool = False)
     return {"name": name, "call": issuer, "start": start, "end": end, "err": err}
 
 
-RUN = {
+RUN: dict[str, Any] = {
     "group": "g",
     "task": "repo-1",
     "attempt": "attempt_1",
@@ -44,6 +46,14 @@ def test_the_input_includes_the_cache_and_counts_of_streams_that_had_just_begun_
     assert any("before they had ended" in remark for remark in piece.remarks)
 
 
+def test_what_the_program_wrote_itself_is_no_call_but_took_its_time() -> None:
+    own = {**call(13, 20), "model": "<synthetic>", "input": 0, "output": 0, "cache_write": 0, "cache_read": 0}
+    (piece,), _ = read(AgentCgroup(), document(lines([{**RUN, "calls": [*RUN["calls"], own]}])))
+    assert [made.model for made in calls(piece)] == ["m"] * 4
+    assert dissect(piece.spans).e2e == 20
+    assert any("no call of a model" in remark for remark in piece.remarks)
+
+
 def test_broken_runs_are_counted() -> None:
     _, skips = read(AgentCgroup(), document(lines([RUN, {**RUN, "calls": [{"start": "now"}]}])))
     assert reasons(skips) == {"a line that is not JSON, or not a run": 1}
@@ -58,9 +68,10 @@ def test_real_runs() -> None:
         AgentCgroup(), document(sample("workloads/agentcgroup/claude_code_swe_rebench.jsonl").read_bytes())
     )
     assert not skips
-    assert (len(pieces), sum(len(calls(piece)) for piece in pieces)) == (189, 8004)
+    # 8,004 calls, of which three are Claude Code's own messages, none of their output known
+    assert (len(pieces), sum(len(calls(piece)) for piece in pieces)) == (189, 8001)
     assert sum(len(tools(piece)) for piece in pieces) == 8911
-    assert sum(call.usage.output_tokens is None for piece in pieces for call in calls(piece)) == 1832
+    assert sum(call.usage.output_tokens is None for piece in pieces for call in calls(piece)) == 1829
     first = pieces[0]
     assert (first.title, at(first.spans[0], first)) == ("NVIDIA__nv-ingest-71", (0, 346.446))
     assert calls(first)[0].usage == Usage(input_tokens=14763, cache_read=0, cache_write=14760)

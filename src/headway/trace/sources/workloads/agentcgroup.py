@@ -20,6 +20,9 @@ _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Time = Annotated[float, Meta(ge=0, le=1e12)]
 _NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _SPAWNING: Final = "Task"
+_SYNTHETIC: Final = "<synthetic>"
+"""Whom Claude Code names as the author of its own messages, as that it was interrupted."""
+_OWN_WORDS: Final = "A message that Claude Code wrote itself is no call of a model; the time up to it is the agent's."
 _CACHE: Final = "Cache reads and writes were added to the input tokens, which this source reports without them."
 _TTFT: Final = "When an answer's first token came is not recorded, so TTFT is unknown."
 _PARTIAL: Final = "Some answers were written down before they had ended: their output tokens are unknown."
@@ -87,6 +90,10 @@ def _draft(run: _Run, key: str) -> Draft:
     ids = [span_id(draft.root, "call", str(number)) for number in range(len(run.calls))]
     agents = _tools(draft, run, ids)
     for span, call in zip(ids, run.calls, strict=True):
+        if call.model == _SYNTHETIC:
+            draft.until = max(draft.until, call.end)
+            draft.remarks.append(_OWN_WORDS)
+            continue
         read, written = call.cache_read, call.cache_write
         partial = is_partial(call.output, call.text_chars)
         usage = Usage(
