@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from headway.core.span import ModelCall, Span, ToolCallRef, ToolUse
+from headway.core.span import ErrorType, ModelCall, Span, ToolCallRef, ToolUse
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.store import Store
@@ -180,3 +181,42 @@ def test_the_page_of_a_set_says_why_when_asked(headway: Run, store: Path) -> Non
     assert "HOW IT WAS MEASURED" in out
     for name in ("E2E, s", "interval", "typical", "tail", "reading", "levers", "prefill"):
         assert f"{name} " in out.partition("HOW IT WAS MEASURED")[2], name
+
+
+def test_a_request_that_was_refused_is_not_the_last_task_but_is_told(headway: Run, store: Path) -> None:
+    refused = Span(
+        task=TaskId("ac" * 16),
+        id=SpanId("r"),
+        parent=None,
+        name="chat unknown",
+        start=1_790_003_000.0,
+        end=1_790_003_000.0,
+        work=ModelCall(model="unknown", attempts=0),
+        error=ErrorType("bad_request"),
+    )
+    with Store(store) as opened:
+        opened.write([refused])
+    ran = headway("explain", "--last", "--store", store)
+    assert ran.code == 0
+    assert f"task {NEW}" in ran.out
+    assert (
+        ran.err.split()
+        == (
+            "The last request reached no engine (bad_request); this is the last task that did. Of the request: "
+            f"headway explain {'ac' * 16}."
+        ).split()
+    )
+    assert f"task {'ac' * 16}" in headway("explain", "acac", "--store", store).out
+    assert "refused" in headway("tasks", "--store", store).out
+    assert json.loads(headway("tasks", "--json", "--store", store).out)["tasks"][0]["refused"] is True
+
+
+def test_where_all_were_refused_the_last_of_them_is_explained(headway: Run, tmp_path: Path) -> None:
+    work = ModelCall(model="unknown", attempts=0)
+    span = Span(task=OLD, id=SpanId("r"), parent=None, name="chat unknown", start=1e9, end=1e9 + 0.001, work=work)
+    with Store(tmp_path / "s.db") as opened:
+        opened.write([structs.replace(span, error=ErrorType("body_too_large"))])
+    ran = headway("explain", "--last", "--store", tmp_path / "s.db")
+    assert f"task {OLD}" in ran.out
+    assert "the last call failed (body_too_large), so the user saw no answer" in " ".join(ran.out.split())
+    assert ran.err.strip() == "The last request reached no engine (body_too_large)."

@@ -133,6 +133,7 @@ def test_the_list_of_tasks_is_a_document() -> None:
                 "tokens": None,
                 "tokens_at_least": {"sum": 30, "known": 1, "of": 2},
                 "models": ["m"],
+                "refused": False,
             }
         ],
     }

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from headway.core.errors import AmbiguousError, BadInputError, NotFoundError, StoreError
 from headway.core.money import MicroUsd
@@ -197,6 +198,19 @@ def test_the_last_task_is_the_one_active_last(tmp_path: Path) -> None:
         store.write([step("long", 1, start=1.0), step("short", 1, start=2.0), step("long", 2, start=3.0)])
         assert store.last() == "long"
         assert store.tasks()[0].task == "long"
+
+
+def test_the_last_task_is_one_in_which_an_engine_was_reached(tmp_path: Path) -> None:
+    def refused(task: str, start: float) -> Span:
+        work = ModelCall(model="unknown", attempts=0)
+        return structs.replace(step(task, start=start, error="bad_request"), work=work)
+
+    with Store(tmp_path / "s.db") as store:
+        store.write([refused("never", 1.0)])
+        assert store.last() == "never", "there is no other"
+        store.write([step("agents-own", start=2.0), refused("no", 3.0), refused("neither", 4.0)])
+        assert store.last() == "agents-own"
+        assert [row.refused for row in store.tasks()] == [True, True, False, True]
 
 
 def test_a_task_is_found_by_its_beginning(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ _ROWS_PER_STATEMENT = 64
 """SQLite works without the interpreter's lock, so a statement of many rows leaves the gateway's thread free; one
 statement per row would hand the lock to and fro."""
 _CANDIDATES = 8
+_LATELY = 1_000
+"""Tasks among which one is looked for that was not refused."""
 _OURS_OR = "Move the file away, or name another with --store."
 
 
@@ -149,9 +151,11 @@ class Store:
         return found
 
     def last(self) -> TaskId | None:
-        """The task that was active last: the first of `tasks`."""
+        """The task that was active last, of those in which an engine was reached, if there was one lately."""
         with self._lock, self._explained():
-            return next(self._newest(), None)
+            newest = list(islice(self._newest(), _LATELY))
+            reached = (task for task in newest if (row := self._summary(task)) is None or not row.refused)
+            return next(reached, newest[0] if newest else None)
 
     def resolve(self, prefix: str) -> TaskId:
         """The task named ``prefix``, or the only one whose id begins with it.

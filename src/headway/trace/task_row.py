@@ -30,11 +30,14 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     tokens: Sum
     """Input and output of all calls."""
     models: tuple[str, ...]
+    refused: bool = False
+    """All that is known of it are calls, and none of them reached an engine."""
 
 
 class _Work(Struct, frozen=True):
     kind: str = field(name="type")
     model: str | None = None
+    attempts: int | None = None
     usage: Usage = field(default_factory=Usage)
 
 
@@ -70,6 +73,7 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
         errors=sum(span.error is not None for span in spans),
         tokens=_tokens([call.usage for call in calls]),
         models=tuple(sorted({call.model for call in calls if call.model is not None})),
+        refused=all(span.work.kind == _CALL and span.work.attempts == 0 for span in own),
     )
 
 

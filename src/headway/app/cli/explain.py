@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from headway.app.explaining import Found, Question
     from headway.core.budget import Budget
+    from headway.core.task import TaskId
     from headway.trace.prices import PriceOf
+    from headway.trace.store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -161,7 +163,21 @@ def _recorded(path: Path | None, question: "Question", *, last: bool, whole: boo
             if found is None:
                 raise nothing_recorded(store.path)
             question = structs.replace(question, task=found)
+            _tell_of_refused(store, found)
         return read_store(store, question)
+
+
+def _tell_of_refused(store: "Store", last: "TaskId") -> None:
+    """Whoever asks for the last task has to know that a later request never became one."""
+    from headway.app.report.figures import printable
+
+    newest = store.tasks(1)[0]
+    if newest.refused:
+        errors = sorted({str(span.error) for span in store.spans(newest.task)})
+        told = f"The last request reached no engine ({printable(', '.join(errors))})"
+        if newest.task != last:
+            told += f"; this is the last task that did. Of the request: headway explain {newest.task}"
+        typer.echo(f"{told}.", err=True)
 
 
 def _work_out(found: "Found") -> None:

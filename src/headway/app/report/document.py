@@ -225,6 +225,8 @@ class TaskLine(Struct, frozen=True, kw_only=True):
     tokens: int | None
     tokens_at_least: Sum
     models: tuple[str, ...]
+    refused: bool
+    """No call of it reached an engine."""
 
 
 class TaskList(Struct, frozen=True, kw_only=True):
@@ -349,6 +351,7 @@ def _task_line(row: TaskRow) -> TaskLine:
         tokens=row.tokens.exact,
         tokens_at_least=sum_of(row.tokens),
         models=row.models,
+        refused=row.refused,
     )
 
 

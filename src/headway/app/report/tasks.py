@@ -64,6 +64,6 @@ def _cells(row: TaskRow, ids: Sequence[TaskId]) -> tuple[str, ...]:
         seconds(took, decimals_for(took or 0.0)),
         count(row.calls),
         counted(row.tokens, short=True),
-        plural(row.errors, "error") if row.errors else "ok",
+        "refused" if row.refused else plural(row.errors, "error") if row.errors else "ok",
         printable(", ".join(row.models)),
     )
