@@ -80,6 +80,8 @@ class RouteDone(Struct, frozen=True, kw_only=True):
     output_tokens: int | None = None
     prefill: tuple[int, float] | None = None
     """Tokens and seconds of prefill, where the engine measured them."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that the answer calls; with none the task may be over."""
 
 
 class RouteLost(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ USABLE_SECONDS: Final = 1.0
 """What was drawn from a rate is handed out within this time, or given back: it counts from the end of it."""
 LEASE_SECONDS: Final = 30.0
 """A holder that was not heard of for as long holds no part of any gauge any more."""
-_SHARE: Final = 16
+SHARE: Final = 16
 """A worker draws this part of what is left, so that near a limit nearly nothing lies idle with another worker."""
 
 
@@ -133,6 +133,10 @@ class Book(Protocol):
         """Where totals stand."""
         ...
 
+    def forget(self, untouched: float) -> None:
+        """Forget totals that nothing was added to for so many seconds: days, months and tasks that are long over."""
+        ...
+
     def close(self) -> None:
         """Let go of whatever it is kept in."""
         ...
@@ -146,7 +150,7 @@ def portion(left: int, least: int, need: int) -> int:
     """How much to give of what is left: what is needed, or a share if that is more; nothing if it were of no use."""
     if left < least:
         return 0
-    return min(left, max(need, left // _SHARE))
+    return min(left, max(need, left // SHARE))
 
 
 def counted_at(now: float) -> int:

@@ -40,6 +40,7 @@ class MemoryBook:
         self._now = now
         self._used: dict[str, int] = {}
         self._since: dict[str, float] = {}
+        self._touched: dict[str, float] = {}
         self._slots: dict[str, dict[int, int]] = {}
         self._holders: dict[str, _Holder] = {}
         self._warned: set[str] = set()
@@ -77,23 +78,35 @@ class MemoryBook:
         if self._holders.pop(holder, None) is None:
             return False
         for counter, amount in charges.items():
-            self._used[counter] = self._used.get(counter, 0) + amount
+            self._add(counter, amount)
         return True
 
     def uses(self, counters: tuple[str, ...]) -> tuple[Use, ...]:
         """Where totals stand."""
         return tuple([Use(self._used.get(counter, 0), self._held("total", counter)) for counter in counters])
 
+    def forget(self, untouched: float) -> None:
+        """Forget totals that nothing was added to for so many seconds."""
+        before = self._now() - untouched
+        for counter in [counter for counter, at in self._touched.items() if at < before]:
+            for kept in (self._touched, self._used, self._since):
+                kept.pop(counter, None)
+            self._warned.discard(counter)
+
     def close(self) -> None:
         """Nothing to let go of."""
 
     def _report(self, holder: _Holder, report: Held) -> None:
         if report.used:
-            self._used[report.counter] = self._used.get(report.counter, 0) + report.used
+            self._add(report.counter, report.used)
         if report.held:
             holder.held[report.kind, report.counter] = report.held
         else:
             holder.held.pop((report.kind, report.counter), None)
+
+    def _add(self, counter: str, amount: int) -> None:
+        self._used[counter] = self._used.get(counter, 0) + amount
+        self._touched[counter] = self._now()
 
     def _answer(self, holder: _Holder, want: Want, now: float) -> Standing:
         match want.kind:
@@ -106,6 +119,7 @@ class MemoryBook:
             case "rate":
                 return self._draw_rate(want, now)
             case "elapsed":
+                self._touched[want.counter] = now
                 return Standing(0, 0, 0, age=max(now - self._since.setdefault(want.counter, now), 0.0))
 
     def _held(self, kind: Kind, counter: str, seen: float = float("-inf")) -> int:

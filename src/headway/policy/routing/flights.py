@@ -56,6 +56,10 @@ class Flights:
         self.loads: dict[ReplicaId, Load] = {}
         self._silent: dict[ReplicaId, deque[tuple[SpanId, float]]] = {}
 
+    def get(self, call: SpanId) -> Flight | None:
+        """What is known of a call under way; not to be changed."""
+        return self._calls.get(call)
+
     def load(self, replica: ReplicaId) -> Load:
         """The work of ``replica``; not to be changed."""
         return self.loads.get(replica, IDLE)

@@ -1,0 +1,325 @@
+"""The scheduler: which call is sent next, and where. Everything that decides about calls, joined.
+
+Calls of tasks that have a place wait for their replica; all others wait for a place, by model. A call is sent when it
+is its turn, a replica has room for its task and that replica's window is open.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct, structs
+
+from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
+from headway.core.task import SpanId
+from headway.policy.admission.places import Places
+from headway.policy.admission.promises import Promises, Refused
+from headway.policy.admission.window import Window
+from headway.policy.order.queue import Fairness, Queue
+from headway.policy.order.waiting import Order, Served, Waiting
+from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteLost, RoutePolicy, RouteSent, RouteStarted
+from headway.policy.routing.candidates import able
+from headway.policy.routing.expected_seconds import ExpectedSeconds
+from headway.policy.routing.knowledge import Knowledge
+
+PATIENCE: Final = 120.0
+"""Seconds that the first in a queue waits for a place before a task that has one is made to take turns."""
+_LOOKAHEAD: Final = 8
+"""Calls behind the first that may be sent while it does not fit."""
+_EQUAL: Final[Mapping[str, float]] = MappingProxyType({})
+
+
+class Dispatch(Struct, frozen=True, kw_only=True):
+    """Send this call now. It counts as sent, so the route policy need not be told."""
+
+    waiting: Waiting
+    decision: RouteDecision
+
+
+class _Under(Struct, gc=False):
+    waiting: Waiting
+    replica: ReplicaId
+    at: float
+    charged: int
+
+
+class Scheduler:
+    """Decides for all calls of one fleet.
+
+    Call `arrive` when a request has been identified, then `next` until it says ``None``, and again whenever anything
+    was observed or, while calls wait, ten times a second. Whatever `next` gives has to be done.
+
+    Args:
+        route: where calls go that may go to several replicas.
+        order: whose turn it is within a tenant's calls.
+        tenants: weights of tenants; 1 for those not named.
+        admit_tasks: whether tasks need places; without it only the windows hold calls back.
+        patience: see `PATIENCE`.
+    """
+
+    def __init__(
+        self,
+        route: RoutePolicy,
+        order: Order,
+        *,
+        tenants: Mapping[str, float] = _EQUAL,
+        admit_tasks: bool = True,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._route = route
+        self._order = order
+        self._admit_tasks = admit_tasks
+        self._patience = patience
+        self._shared = isinstance(route, ExpectedSeconds)
+        self._known = route.known if isinstance(route, ExpectedSeconds) else Knowledge()
+        self._fairness = Fairness(tenants)
+        self.places = Places(self._known.speeds)
+        self._windows: dict[ReplicaId, Window] = {}
+        self._bound: dict[ReplicaId, Queue] = {}
+        self._free: dict[str, Queue] = {}
+        self._under: dict[SpanId, _Under] = {}
+        self._where: dict[SpanId, Queue] = {}
+        self.promises = Promises()
+        self._pressed = float("-inf")
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait now."""
+        return len(self._where)
+
+    def arrive(self, waiting: Waiting, view: FleetView, now: float) -> Refused | None:
+        """Let a call wait for its turn, or say at once that its deadline cannot be met."""
+        queue = self._free.get(waiting.request.model)
+        ahead = 0 if queue is None or self._home(waiting) is not None else queue.count(waiting.lane)
+        late = self._late(waiting, able(waiting.request, view), ahead, now)
+        if late is None:
+            self._enqueue(waiting)
+        return late
+
+    def leave(self, call: SpanId) -> None:
+        """Nobody waits for ``call`` any more."""
+        queue = self._where.pop(call, None)
+        if queue is not None:
+            queue.remove(call)
+
+    def next(self, view: FleetView, now: float) -> Dispatch | Refused | None:
+        """The next call to send or refuse; ``None``: nothing can be done now."""
+        if not self._where:
+            return None
+        for replica, bound in self._bound.items():
+            if bound and (step := self._next_bound(replica, view, now)) is not None:
+                return step
+        for free in self._free.values():
+            if free and (step := self._next_free(free, view, now)) is not None:
+                return step
+        return None
+
+    def observe(self, event: RouteEvent) -> None:
+        """Learn what became of calls: `RouteStarted`, `RouteDone` and `RouteLost`. Sent they are by `next`."""
+        self._route.observe(event)
+        if not self._shared:
+            self._known.observe(event)
+        match event:
+            case RouteStarted():
+                self._started(event)
+            case RouteDone():
+                self._done(event)
+            case RouteLost(replica=replica):
+                self.places.lost(replica)
+                self._windows.pop(replica, None)
+                self._unbind(replica)
+            case RouteSent():
+                pass
+
+    # --- waiting
+
+    def _enqueue(self, waiting: Waiting) -> None:
+        home = self._home(waiting)
+        if home is None or home in waiting.request.excluded:
+            self._enqueue_free(waiting)
+            return
+        queue = self._bound.get(home)
+        if queue is None:
+            queue = self._bound[home] = Queue(self._order, self._fairness)
+        queue.push(waiting)
+        self._where[waiting.request.call] = queue
+
+    def _enqueue_free(self, waiting: Waiting) -> None:
+        queue = self._free.get(waiting.request.model)
+        if queue is None:
+            queue = self._free[waiting.request.model] = Queue(self._order, self._fairness)
+        queue.push(waiting)
+        self._where[waiting.request.call] = queue
+
+    def _take(self, queue: Queue, waiting: Waiting) -> None:
+        queue.remove(waiting.request.call)
+        self._where.pop(waiting.request.call, None)
+        if not queue and self._free.get(waiting.request.model) is queue:
+            del self._free[waiting.request.model]  # callers choose the models' names, so there is no end of them
+
+    def _unbind(self, replica: ReplicaId) -> None:
+        queue = self._bound.pop(replica, None)
+        for waiting in () if queue is None else tuple(queue):
+            self._enqueue_free(waiting)
+
+    def _home(self, waiting: Waiting) -> ReplicaId | None:
+        return self.places.home(waiting.request.task) if self._admit_tasks and waiting.request.task else None
+
+    # --- whose turn it is
+
+    def _next_bound(self, replica: ReplicaId, view: FleetView, now: float) -> Dispatch | Refused | None:
+        queue = self._bound[replica]
+        first = queue.first()
+        if first is None:
+            return None
+        load = next((load for load in able(first.request, view) if load.replica.id == replica), None)
+        if load is None or self._home(first) != replica:
+            self._take(queue, first)
+            self._enqueue_free(first)
+            return self._next_bound(replica, view, now)
+        for lane in dict.fromkeys((first.lane, "interactive")):
+            waiting = queue.first((lane,))
+            if waiting is not None and self._open(replica, waiting, now):
+                return self._send(queue, waiting, [load], view, now)
+        return None
+
+    def _next_free(self, queue: Queue, view: FleetView, now: float) -> Dispatch | Refused | None:
+        first = queue.first()
+        if first is None:
+            return None
+        for lane in dict.fromkeys((first.lane, "interactive")):
+            head = queue.first((lane,))
+            if head is None:
+                continue
+            patient = now - head.arrived <= self._patience
+            for waiting in (head, *(queue.after(head, _LOOKAHEAD) if patient else ())):
+                step = self._try(queue, waiting, view, now)
+                if step is not None:
+                    return step
+            if not patient:
+                self._press([load.replica.id for load in able(head.request, view)], now)
+        return None
+
+    def _try(self, queue: Queue, waiting: Waiting, view: FleetView, now: float) -> Dispatch | Refused | None:
+        fit = able(waiting.request, view)
+        if not fit:
+            self._take(queue, waiting)
+            decision = self._route.decide(waiting.request, view, now)
+            return Refused(waiting=waiting, reason=decision.receipt.reason, cause="no_replica", decision=decision)
+        open_to = self._with_room(waiting, [load for load in fit if self._open(load.replica.id, waiting, now)], now)
+        return self._send(queue, waiting, open_to, view, now) if open_to else None
+
+    def _with_room(self, waiting: Waiting, loads: list[ReplicaLoad], now: float) -> list[ReplicaLoad]:
+        """Those of ``loads`` that have a place for the task; where none has, the first that can make one."""
+        if not self._admit_tasks or not loads:
+            return loads
+        need = self.places.need(waiting.request, self._output(waiting))
+        free = [load for load in loads if self.places.room(load.replica.id, need)]
+        if free:
+            return free
+        requeue = self.promises.wait(1, now)
+        for load in loads:
+            if self.places.make_room(load.replica.id, need, requeue, now):
+                return [load]
+        return []
+
+    def _open(self, replica: ReplicaId, waiting: Waiting, now: float) -> bool:
+        load = self._known.flights.load(replica)
+        if not load.calls:
+            return True
+        held = self._known.prefixes.match(waiting.request.prompt).get(replica, 0)
+        uncached = (waiting.request.prompt[-1][1] if waiting.request.prompt else 0) - held
+        return self._window(replica).open(waiting.lane, load, uncached, self._known.speeds.pace(replica), now)
+
+    def _press(self, replicas: list[ReplicaId], now: float) -> None:
+        """The first in the queue has run out of patience: somewhere a task gives up its place, one at a time."""
+        if replicas and now - self._pressed >= self._patience / 4:
+            self._pressed = now
+            self.places.press(max(replicas, key=self.places.count))
+
+    # --- sending
+
+    def _send(
+        self, queue: Queue, waiting: Waiting, open_to: list[ReplicaLoad], view: FleetView, now: float
+    ) -> Dispatch | Refused:
+        self._take(queue, waiting)
+        late = self._late(waiting, open_to, 0, now)
+        if late is not None:
+            return late
+        request = waiting.request
+        names = {load.replica.id for load in open_to}
+        closed = [load.replica.id for load in view.loads if load.replica.id not in names]
+        if closed:
+            request = structs.replace(request, excluded=request.excluded.union(closed))
+        decision = self._route.decide(request, view, now)
+        replica = decision.replica
+        if replica is None:
+            return Refused(waiting=waiting, reason=decision.receipt.reason, cause="no_replica", decision=decision)
+        sent = RouteSent(replica=replica.id, task=request.task, at=now, request=waiting.request)
+        self._route.observe(sent)
+        if not self._shared:
+            self._known.observe(sent)
+        output = self._output(waiting)
+        self._window(replica.id).sent(waiting.lane, now)
+        if self._admit_tasks:
+            self.places.sent(replica.id, waiting.request, output, now)
+        charged = (request.prompt[-1][1] if request.prompt else 0) + output
+        self._fairness.take(waiting, charged)
+        self._under[request.call] = _Under(waiting, replica.id, now, charged)
+        if queue is not self._bound.get(replica.id):
+            self.promises.sent(now, left=len(queue))
+        return Dispatch(waiting=waiting, decision=decision)
+
+    def _output(self, waiting: Waiting) -> int:
+        expected = waiting.request.output_tokens
+        return int(self._known.answer) if expected is None else expected
+
+    def _window(self, replica: ReplicaId) -> Window:
+        window = self._windows.get(replica)
+        if window is None:
+            window = self._windows[replica] = Window()
+        return window
+
+    def _late(self, waiting: Waiting, loads: list[ReplicaLoad], ahead: int, now: float) -> Refused | None:
+        if waiting.deadline is None:
+            return None
+        seconds = min((self._seconds(waiting, load.replica.id) for load in loads), default=0.0)
+        if self._home(waiting) is None and waiting.parent is None and self.places.tenure is not None:
+            seconds = max(seconds, self.places.tenure)
+        return self.promises.late(waiting, seconds, ahead, now)
+
+    def _seconds(self, waiting: Waiting, replica: ReplicaId) -> float:
+        """Expected time of the call at ``replica``, with what is before it there."""
+        prompt = waiting.request.prompt
+        held = self._known.prefixes.match(prompt).get(replica, 0)
+        load = self._known.flights.load(replica)
+        pace = self._known.speeds.pace(replica)
+        work = (prompt[-1][1] if prompt else 0) - held + load.prefill
+        return pace.first_token(work, load.decoding) + pace.answer(self._output(waiting), load.decoding)
+
+    # --- what became of it
+
+    def _started(self, event: RouteStarted) -> None:
+        flight = self._known.flights.get(event.call)
+        under = self._under.get(event.call)
+        if flight is None or under is None or under.replica != event.replica:
+            return
+        alone = self._known.speeds.pace(event.replica).first_token(flight.uncached, flight.beside)
+        calls = self._known.flights.load(event.replica).calls
+        self._window(event.replica).observe(event.at - flight.sent, alone, calls)
+
+    def _done(self, event: RouteDone) -> None:
+        under = self._under.get(event.call)
+        if under is None or under.replica != event.replica:
+            return
+        del self._under[event.call]
+        waiting = under.waiting
+        self._window(event.replica).ended(waiting.lane)
+        if self._admit_tasks:
+            self.places.done(event)
+            self.places.shrink(event.replica)
+        if event.input_tokens is not None and event.output_tokens is not None:
+            self._fairness.correct(waiting, event.input_tokens + event.output_tokens - under.charged)
+        if event.at is not None:
+            served = Served(call=event.call, task=event.task, parent=waiting.parent, seconds=event.at - under.at)
+            self._order.observe(served)
