@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from headway.app.report import figures
 from headway.core.money import MicroUsd
 from headway.core.span import Span, Step, ToolUse
+from headway.core.spent import Sum
 from headway.core.task import SpanId, TaskId
 
 SECONDS = st.floats(min_value=0.0, max_value=1e6)
@@ -70,6 +71,13 @@ def test_a_moment_without_a_date_says_how_far_into_the_record_it_is() -> None:
     assert figures.moment(0.0) == "date not recorded"
     assert figures.moment(1234.4) == "1,234 s into its record"
     assert figures.moment(1_790_000_000.0).startswith("2026-09-2")
+
+
+def test_a_lower_bound_says_how_much_of_it_is_known() -> None:
+    assert figures.told(Sum(5, 1, 3)) == "1 of 3 calls reports it"
+    assert figures.told(Sum(5, 0, 3)) == "no call reports all of it"  # yet a part of it is known
+    assert not figures.told(Sum(5, 3, 3))
+    assert not figures.told(Sum(0, 0, 3))
 
 
 def test_nothing_that_steers_a_terminal_is_printable() -> None:

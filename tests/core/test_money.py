@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.money import Price, cost
+from headway.core.money import Price, cost, cost_at_least
 from headway.core.usage import Usage
 
 tokens = st.integers(0, 2_000_000)
@@ -51,3 +51,34 @@ def test_cost_is_the_exact_sum_rounded_up(
     exact = plain * price[0] + out * price[1] + read * price[2] + write * price[3]
     assert got is not None
     assert 0 <= got * 1_000_000 - exact < 1_000_000
+
+
+def test_what_a_call_cost_at_least_where_the_cache_s_part_is_unknown() -> None:
+    # 3, 15, 0.3 and 3.75 USD per million. Of 10,000 in 8,000 are cached: 6,000 + 2,400, and 500 out are 7,500; writes
+    # cost more than input does, so at least there were none.
+    price = Price(input=3_000_000, output=15_000_000, cache_read=300_000, cache_write=3_750_000)
+    usage = Usage(input_tokens=10_000, output_tokens=500, cache_read=8_000)
+    assert cost(usage, price) is None
+    assert cost_at_least(usage, price) == 15_900
+    # All of it may have been cached: 3,000 + 7,500.
+    assert cost_at_least(Usage(input_tokens=10_000, output_tokens=500), price) == 10_500
+    assert cost_at_least(Usage(input_tokens=10_000, cache_read=0, cache_write=0), price) == 30_000
+    assert cost_at_least(Usage(), price) == 0
+    assert cost_at_least(Usage(input_tokens=10, output_tokens=500, cache_read=11), price) == 0  # cannot be
+
+
+@given(tokens, tokens, tokens, prices, prices, prices, prices, st.sets(st.sampled_from(["read", "write", "out"])))
+def test_no_call_costs_less_than_it_costs_at_least(
+    fresh: int, read: int, out: int, plain: int, written: int, cached: int, writes: int, unknown: set[str]
+) -> None:
+    price = Price(input=plain, output=written, cache_read=cached, cache_write=writes)
+    whole = Usage(input_tokens=fresh + read, output_tokens=out, cache_read=read, cache_write=0)
+    told = Usage(
+        input_tokens=fresh + read,
+        output_tokens=None if "out" in unknown else out,
+        cache_read=None if "read" in unknown else read,
+        cache_write=None if "write" in unknown else 0,
+    )
+    true = cost(whole, price)
+    assert true is not None
+    assert cost_at_least(told, price) <= true

@@ -1,5 +1,6 @@
 from tasks import call
 
+from headway.core.money import Price
 from headway.core.usage import Usage
 from headway.trace.anatomy import dissect
 
@@ -23,3 +24,19 @@ def test_those_that_are_missing_apart_are_told_apart() -> None:
         "Output tokens are unknown for 1 of 2 calls: their sum is a lower bound.",
         "Cached tokens are unknown for 2 of 2 calls, and so is their sum.",
     ]
+
+
+def test_a_cost_of_which_only_the_cache_s_writes_are_unknown_is_a_lower_bound() -> None:
+    # 2,000 x 3 + 8,000 x 0.3 + 500 x 15 micro-USD; writing to the cache costs more than that
+    price = Price(input=3_000_000, output=15_000_000, cache_read=300_000, cache_write=3_750_000)
+    spans = [call("a", 0, 1, usage=Usage(input_tokens=10_000, output_tokens=500, cache_read=8_000))]
+    found = dissect(spans, prices=lambda _call, _at: price)
+    assert found.cost is None
+    assert (found.spent.cost.least, found.spent.cost.partial) == (15_900, True)
+    assert "Cost is a lower bound: token counts that it needs are missing for 1 of 1 call." in found.unknowns
+
+
+def test_without_a_price_there_is_no_lower_bound_either() -> None:
+    found = dissect([call("a", 0, 1, usage=Usage(input_tokens=10, output_tokens=5))], prices=lambda _call, _at: None)
+    assert found.spent.cost.least is None
+    assert "Cost is unknown: no price is known for m." in found.unknowns

@@ -41,3 +41,21 @@ def cost(usage: Usage, price: Price) -> MicroUsd | None:
         return None
     total += plain * price.input + usage.output_tokens * price.output
     return MicroUsd(-(-total // 1_000_000))
+
+
+def cost_at_least(usage: Usage, price: Price) -> MicroUsd:
+    """What a call cost at least, rounded down: what is unknown of its tokens counts as none, or at its cheapest.
+
+    Where it is unknown how many were read from the cache, all may have been; how many were written to it, none, where
+    that costs more than input does.
+    """
+    plain, total, cheapest = usage.input_tokens or 0, (usage.output_tokens or 0) * price.output, price.input
+    for count, special in ((usage.cache_read, price.cache_read), (usage.cache_write, price.cache_write)):
+        if special is None:
+            continue
+        if count is None:
+            cheapest = min(cheapest, special)
+        else:
+            plain -= count
+            total += count * special
+    return MicroUsd(0 if plain < 0 else (total + plain * cheapest) // 1_000_000)

@@ -98,7 +98,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
     tree, held = case.tree, case.held
     costs = {i: _charge(case, i, prices) for i in held.calls}
     on_path = _on_path(case) if verdict.timed else {}
-    models = _models(case, on_path, costs)
+    models = _models(case, on_path, costs, prices)
     root = tree.spans[0]
     loop = [turn.call for turn in case.turns] if verdict.timed else [i for i in held.calls if not case.in_tool[i]]
     last = tree.spans[loop[-1]] if loop else root
@@ -130,7 +130,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
 def _on_path(case: Study) -> dict[int, float]:
     seconds: dict[int, float] = {}
     for stretch in case.walked:
-        seconds[stretch.owner] = seconds.get(stretch.owner, 0.0) + stretch.seconds
+        seconds[stretch.owner] = seconds.get(stretch.owner, 0.0) + (stretch.end - stretch.start)
     return seconds
 
 
@@ -181,7 +181,9 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
     return found
 
 
-def _models(case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | None]) -> dict[str, ModelFacts]:
+def _models(
+    case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | None], prices: PriceOf
+) -> dict[str, ModelFacts]:
     found: dict[str, ModelFacts] = {}
     made: dict[str, list[int]] = {}
     for i in case.held.calls:
@@ -194,13 +196,14 @@ def _models(case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | 
         facts.on_path += on_path.get(i, 0.0)
         made.setdefault(span.work.model, []).append(i)
     for name, calls in made.items():
-        found[name].spent = _spent(case, calls, costs)
+        found[name].spent = _spent(case, calls, costs, prices)
     return found
 
 
-def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None]) -> Spent:
-    works = [work for i in calls if isinstance(work := case.tree.spans[i].work, ModelCall)]
-    return spent_by(works, [costs[i] for i in calls])
+def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None], prices: PriceOf) -> Spent:
+    spans = [case.tree.spans[i] for i in calls]
+    made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
+    return spent_by(made, [costs[i] for i in calls], prices)
 
 
 def _recomputed(case: Study) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd, Price, cost
+from headway.core.money import MicroUsd, Price, cost, cost_at_least
 from headway.core.span import ModelCall
 
 if TYPE_CHECKING:
@@ -116,6 +116,12 @@ def charge(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd | None:
         return call.cost
     price = prices(call, at)
     return None if price is None else cost(call.usage, price)
+
+
+def charge_at_least(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd:
+    """What a call whose cost is unknown cost at least; 0 where no price is known."""
+    price = prices(call, at)
+    return MicroUsd(0) if price is None else cost_at_least(call.usage, price)
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
 """A task's tokens and money, and what about its calls could not be known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from headway.core.spent import Spent, Sum, summed
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
 from headway.trace.phases import is_derived
-from headway.trace.prices import PriceOf, charge
+from headway.trace.prices import PriceOf, charge, charge_at_least
 from headway.trace.tree import Tree
 
 
@@ -44,8 +44,8 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     _uncertain(works, notes)
     _uncounted(spans, notes)
     costs = [charge(call, start, prices) for call, start in made]
-    _uncosted(made, costs, prices, notes)
-    spent = spent_by(works, costs)
+    spent = spent_by(made, costs, prices)
+    _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
     _splits(works, notes)
     notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
@@ -89,13 +89,17 @@ def usage_of(calls: Sequence[ModelCall]) -> Usage:
     )
 
 
-def spent_by(calls: Sequence[ModelCall], costs: Iterable[MicroUsd | None]) -> Spent:
+def spent_by(made: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd | None], prices: PriceOf) -> Spent:
     """What calls took, as far as they tell.
 
     Args:
-        calls: each once.
+        made: each call once, and when it started.
         costs: what each of them cost.
+        prices: what those at least cost whose cost is unknown.
     """
+    calls = [call for call, _ in made]
+    rows = zip(made, costs, strict=True)
+    paid = sum(charge_at_least(call, at, prices) if cost is None else cost for (call, at), cost in rows)
     read = summed([call.usage.input_tokens for call in calls])
     written = summed([call.usage.output_tokens for call in calls])
     told = sum(call.usage.input_tokens is not None and call.usage.output_tokens is not None for call in calls)
@@ -104,7 +108,7 @@ def spent_by(calls: Sequence[ModelCall], costs: Iterable[MicroUsd | None]) -> Sp
         output_tokens=written,
         tokens=Sum(read.total + written.total, told, len(calls)),
         cache_read=summed([call.usage.cache_read for call in calls]),
-        cost=summed(costs),
+        cost=Sum(paid, len(costs) - costs.count(None), len(costs)),
     )
 
 
@@ -149,7 +153,12 @@ def _silent(call: ModelCall) -> bool:
 
 
 def _uncosted(
-    calls: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd | None], prices: PriceOf, notes: list[str]
+    calls: Sequence[tuple[ModelCall, float]],
+    costs: Sequence[MicroUsd | None],
+    prices: PriceOf,
+    notes: list[str],
+    *,
+    bounded: bool,
 ) -> None:
     uncounted = 0
     unpriced: dict[str, None] = {}  # a set in order of appearance
@@ -158,7 +167,7 @@ def _uncosted(
             unpriced[call.model] = None
         elif cost is None:
             uncounted += 1
-    what = "Cost is unknown" if costs.count(None) == len(costs) else "Cost is a lower bound"
+    what = "Cost is a lower bound" if bounded else "Cost is unknown"
     if unpriced:
         notes.append(f"{what}: no price is known for {', '.join(unpriced)}.")
     if uncounted:

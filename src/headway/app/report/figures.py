@@ -100,9 +100,11 @@ def _bounded(one: Sum, text: str, *, short: bool) -> str:
 
 
 def told(one: Sum, noun: str = "call") -> str:
-    """How many parts of a lower bound are known; empty where all or none are."""
+    """How many parts of a lower bound are known in full; empty where all are or nothing is."""
     if not one.partial:
         return ""
+    if not one.known:
+        return f"no {noun} reports all of it"
     return f"{one.known:,} of {plural(one.of, noun)} {'reports' if one.known == 1 else 'report'} it"
 
 
