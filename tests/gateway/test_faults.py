@@ -34,6 +34,12 @@ async def listen(events: openai.AsyncStream[ChatCompletionChunk], heard: list[st
         heard.append(event.choices[0].delta.content or "")  # noqa: PERF401 - what came before an error counts
 
 
+SETTINGS = {
+    "upstream_timeout": "--first-byte-seconds",
+    "upstream_stalled": "--stall-seconds",
+    "upstream_oversize": "--response-bytes",
+}
+"""What an error names whose limit somebody may want to change."""
 BEFORE: list[tuple[Fault, bool, int, str]] = [
     ("close_before_answer", False, 502, "upstream_closed"),
     ("close_before_answer", True, 502, "upstream_closed"),
@@ -64,6 +70,7 @@ async def test_before_anything_was_relayed_the_client_gets_a_status(
         assert caught.value.code == error
         assert "r0" in caught.value.message or "engine" in caught.value.message
         assert engine.url not in caught.value.message
+        assert SETTINGS.get(error, "") in caught.value.message
         span, call = await served.call()
         assert span.error == error
         assert (call.replica, call.attempts) == ("r0", 1)
@@ -90,6 +97,7 @@ async def test_once_a_stream_has_begun_the_client_gets_an_error_event(fault: Fau
         with pytest.raises(openai.APIError) as caught:
             await listen(events, heard)
         assert caught.value.code == error
+        assert SETTINGS.get(error, "") in caught.value.message
         assert "".join(SIX).startswith("".join(heard))
         span, call = await served.call()
         assert span.error == error
@@ -131,6 +139,7 @@ async def test_an_oversize_answer_is_refused() -> None:
         with pytest.raises(openai.APIStatusError) as caught:
             await ask(served, stream=False)
         assert caught.value.code == "upstream_oversize"
+        assert SETTINGS["upstream_oversize"] in caught.value.message
         assert (await served.call())[0].error == "upstream_oversize"
 
 

@@ -215,6 +215,7 @@ async def test_a_body_over_the_limit_is_refused_before_it_comes() -> None:
         assert raw.startswith(b"HTTP/1.1 413 ")
         assert b"1001 bytes" in raw
         assert b"limit of 1000" in raw
+        assert b"--body-bytes" in raw
         assert (await served.call())[0].error == "body_too_large"
 
 

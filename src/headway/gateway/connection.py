@@ -229,9 +229,11 @@ class UpstreamConnection(asyncio.Protocol):
         if self._exchange is None:
             self._transport.close()
         elif self._answered:
-            self._break("upstream_stalled", f"sent nothing for {self._limits.stall_seconds:g} s in mid-answer")
+            detail = f"sent nothing for {self._limits.stall_seconds:g} s in mid-answer"
+            self._break("upstream_stalled", f"{detail}, the gateway's limit --stall-seconds")
         else:
-            self._break("upstream_timeout", f"had not begun to answer after {waited:.1f} s")
+            detail = f"had not begun to answer after {waited:.1f} s"
+            self._break("upstream_timeout", f"{detail}, the gateway's limit --first-byte-seconds")
 
     # --- what the parser tells
 

@@ -73,14 +73,15 @@ def not_http(error: Exception) -> Failure:
 
 def header_too_long(limits: Limits) -> Failure:
     """More header than is read."""
-    message = f"The request's header is longer than {limits.header_bytes} bytes. Send less in it."
+    message = f"The request's header is longer than {limits.header_bytes} bytes. Send less in it, or have the gateway's"
+    message += " limit header_bytes raised."
     return failure("header_too_large", 431, message)
 
 
 def body_too_long(size: int, limits: Limits) -> Failure:
     """More body than is read; ``size`` is what has come or was announced."""
     message = f"The request's body of {size} bytes or more is longer than the limit of {limits.body_bytes}."
-    return failure("body_too_large", 413, f"{message} Shorten the messages.")
+    return failure("body_too_large", 413, f"{message} Shorten the messages, or have the gateway's --body-bytes raised.")
 
 
 def too_slow(part: str) -> Failure:

@@ -85,7 +85,8 @@ class StreamRelay:
         try:
             whole = self._scanner.cut(data)
         except UpstreamError as error:
-            raise BrokenAnswerError("upstream_oversize", error.what, fix=error.fix) from error
+            fix = f"{error.fix} If its events are so long, have the gateway's --response-bytes raised."
+            raise BrokenAnswerError("upstream_oversize", error.what, fix=fix) from error
         if not whole:
             return
         stream = self._stream
@@ -207,7 +208,7 @@ class WholeRelay:
             raise BrokenAnswerError(
                 "upstream_oversize",
                 f"The engine's answer is longer than {self._limit} bytes.",
-                fix="Ask for a shorter answer.",
+                fix="Ask for a shorter answer, or have the gateway's --response-bytes raised.",
             )
 
     def end(self, now: float) -> None:

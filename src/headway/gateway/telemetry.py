@@ -26,6 +26,7 @@ from headway.wire.otlp_protobuf import ProtobufReader
 
 UNPACKED: Final = 4
 """Times the limit on bodies that a packed one may have when it is unpacked."""
+_FEWER: Final = f"Send fewer spans at a time; {UNPACKED} times the gateway's --body-bytes are taken."
 WAITING: Final = 16
 """Messages that may be read or wait for it; exporters send the others again."""
 _OK: Final = 200
@@ -105,7 +106,9 @@ class Telemetry:
             export.fail(failure("invalid_telemetry", 400, error))
         except _TooLargeError:
             export.fail(
-                failure("telemetry_too_large", 413, f"Unpacked, the body is larger than {self._largest:,} bytes.")
+                failure(
+                    "telemetry_too_large", 413, f"Unpacked, the body is larger than {self._largest:,} bytes. {_FEWER}"
+                )
             )
         except Exception as error:  # noqa: BLE001 - nobody looks at a task's exception, and the client would wait
             export.fail(self._unforeseen.met(error))

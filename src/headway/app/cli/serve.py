@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from headway.app.service import Embedded, Ready
+    from headway.core.config import Limits
 
 _UPSTREAM = (
     "An engine or provider that speaks OpenAI's API: URL[,model=NAME]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
@@ -42,6 +43,22 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     ] = True,
     keep_text: Annotated[bool, typer.Option("--keep-text", help="Record prompts and answers too.")] = False,
     policy: Annotated[str, typer.Option(help="Routing policy, by name.")] = "least-loaded",
+    body_bytes: Annotated[str | None, typer.Option(help="Largest request, e.g. 32MiB.", show_default="16MiB")] = None,
+    response_bytes: Annotated[
+        str | None, typer.Option(help="Largest whole answer, and event of a stream.", show_default="64MiB")
+    ] = None,
+    first_byte_seconds: Annotated[
+        str | None, typer.Option(help="What an engine may take to begin its answer.", show_default="600")
+    ] = None,
+    stall_seconds: Annotated[
+        str | None, typer.Option(help="What it may take between two bytes of it.", show_default="120")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="Configuration whose \\[gateway.limits] to take; default: headway.toml here, if there is one."
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Say on standard output, in one line of JSON, when all is ready.")
     ] = False,
@@ -72,6 +89,13 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         store=(store or default_store()) if record else None,
         keep_text=keep_text,
         policy=policy,
+        limits=_limits(
+            config,
+            body_bytes=body_bytes,
+            response_bytes=response_bytes,
+            first_byte_seconds=first_byte_seconds,
+            stall_seconds=stall_seconds,
+        ),
     )
     log_to_stderr()
     uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
@@ -88,6 +112,16 @@ def _embedded(count: int, weights: Path | None) -> "Embedded | None":
     if weights is not None:
         raise BadInputError("--weights is for local engines, and none was asked for.", fix="Add --embedded 2.")
     return None
+
+
+def _limits(config: Path | None, **flags: str | None) -> "Limits":
+    from headway.app.config.limits import limits_of
+    from headway.app.config.reading import load_config
+    from headway.app.config.written import File
+    from headway.app.settings import DEFAULT
+
+    found = config or (DEFAULT if DEFAULT.exists() else None)
+    return limits_of((File() if found is None else load_config(found)).gateway.limits, flags)
 
 
 def _announce_to_machine(ready: "Ready") -> None:
