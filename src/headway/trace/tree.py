@@ -170,7 +170,7 @@ def _seen_once(spans: list[Span], notes: list[str]) -> list[Span]:
 
 def _parents(spans: list[Span], notes: list[str]) -> list[int]:
     """Index of each span's parent, -1 where it has none; free of circles."""
-    index: dict[SpanId | None, int] = dict(zip([span.id for span in spans], range(len(spans)), strict=True))
+    index: dict[SpanId | None, int] = {span.id: i for i, span in enumerate(spans)}
     above = [span.parent for span in spans]
     parent = list(map(index.get, above, repeat(-1)))
     if orphans := parent.count(-1) - above.count(None):

@@ -1,5 +1,6 @@
 """One span as OpenTelemetry records it, whatever it travelled in: decoded, not interpreted."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
@@ -7,6 +8,9 @@ from msgspec import Struct
 
 Kind = Literal["internal", "server", "client", "producer", "consumer"]
 
+TRACE_DIGITS, SPAN_DIGITS = 32, 16
+"""Hex digits of ids of W3C trace context."""
+_HEX: Final = re.compile("[0-9a-f]*")
 _NO_ATTRIBUTES: Final[Mapping[str, object]] = {}
 
 
@@ -42,3 +46,17 @@ class RawSpan(Struct, kw_only=True, gc=False):
     """Attributes of what produced it: the service, the host."""
     awaited: bool = True
     """False where the record says that the parent did not wait for it."""
+
+
+def sound(spans: Sequence[RawSpan]) -> bool:
+    """Whether all ids in the spans are as W3C trace context has them: lower-case hex of their lengths, not all zeros.
+
+    Nearly always they are, and asked of many at once it costs a quarter of what it does of one after the other.
+    """
+    ids = {span.id for span in spans}
+    ids.update([span.parent for span in spans if span.parent is not None])
+    return _sound({span.trace for span in spans}, TRACE_DIGITS) and _sound(ids, SPAN_DIGITS)
+
+
+def _sound(ids: set[str], digits: int) -> bool:
+    return set(map(len, ids)) == {digits} and _HEX.fullmatch("".join(ids)) is not None and "0" * digits not in ids

@@ -7,13 +7,13 @@ are hex (Tempo's may be base64), 64-bit numbers may be strings, enums are number
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from headway.core.errors import BadInputError
-from headway.wire.otel import Kind, RawEvent, RawSpan
+from headway.wire.otel import Kind, RawEvent, RawSpan, sound
 
 KINDS: Final[tuple[Kind | None, ...]] = (None, "internal", "server", "client", "producer", "consumer")
 """OTLP's enum of span kinds, by number."""
@@ -42,9 +42,15 @@ class Batch(Struct, frozen=True):
     rejected: tuple[Rejected, ...] = ()
 
 
-class _Value(Struct, rename="camel", gc=False):
+Whole = TypeVar("Whole")
+"""What a 64-bit number is taken for: ``int``, whether written as a number or as text, or `_Loose`."""
+_Loose = int | str | float
+"""Whatever it is written as, sense or nonsense."""
+
+
+class _Value(Struct, Generic[Whole], rename="camel", gc=False):
     string_value: str | None = None
-    int_value: int | str | None = None
+    int_value: Whole | None = None
     bool_value: bool | None = None
     double_value: float | str | None = None
     array_value: object = None
@@ -52,9 +58,9 @@ class _Value(Struct, rename="camel", gc=False):
     bytes_value: str | None = None
 
 
-class _Attribute(Struct, gc=False):
+class _Attribute(Struct, Generic[Whole], gc=False):
     key: str
-    value: _Value | None = None
+    value: _Value[Whole] | None = None
 
 
 class _Status(Struct, gc=False):
@@ -62,48 +68,48 @@ class _Status(Struct, gc=False):
     message: str = ""
 
 
-class _Event(Struct, rename="camel", gc=False):
+class _Event(Struct, Generic[Whole], rename="camel", gc=False):
     name: str = ""
-    time_unix_nano: int | str | float = 0
-    attributes: list[_Attribute] = []
+    time_unix_nano: Whole | int = 0
+    attributes: list[_Attribute[Whole]] = []
 
 
-class _Span(Struct, rename="camel", gc=False):
+class _Span(Struct, Generic[Whole], rename="camel", gc=False):
     name: str = ""
     trace_id: str = ""
     span_id: str = ""
     parent_span_id: str | None = None
     kind: int | str = 0
-    start_time_unix_nano: int | str | float = 0
-    end_time_unix_nano: int | str | float | None = None
-    attributes: list[_Attribute] | None = None
+    start_time_unix_nano: Whole | int = 0
+    end_time_unix_nano: Whole | None = None
+    attributes: list[_Attribute[Whole]] | None = None
     status: _Status | None = None
-    events: list[_Event] | None = None
+    events: list[_Event[Whole]] | None = None
 
 
 class _Scope(Struct):
     name: str = ""
 
 
-class _ScopeSpans(Struct, rename="camel"):
-    spans: list[_Span] = []
+class _ScopeSpans(Struct, Generic[Whole], rename="camel"):
+    spans: list[_Span[Whole]] = []
     scope: _Scope | None = None
     instrumentation_library: _Scope | None = None  # its name until OTLP 0.15
 
 
 class _Resource(Struct):
-    attributes: list[_Attribute] | None = None
+    attributes: list[_Attribute[_Loose]] | None = None
 
 
-class _ResourceSpans(Struct, rename="camel"):
+class _ResourceSpans(Struct, Generic[Whole], rename="camel"):
     resource: _Resource | None = None
-    scope_spans: list[_ScopeSpans] | None = None
-    instrumentation_library_spans: list[_ScopeSpans] | None = None  # its name until OTLP 0.19
+    scope_spans: list[_ScopeSpans[Whole]] | None = None
+    instrumentation_library_spans: list[_ScopeSpans[Whole]] | None = None  # its name until OTLP 0.19
 
 
-class _Traces(Struct, rename="camel"):
-    resource_spans: list[_ResourceSpans] | None = None
-    batches: list[_ResourceSpans] | None = None  # Tempo's name
+class _Traces(Struct, Generic[Whole], rename="camel"):
+    resource_spans: list[_ResourceSpans[Whole]] | None = None
+    batches: list[_ResourceSpans[Whole]] | None = None  # Tempo's name
 
 
 class _LooseScopeSpans(Struct, rename="camel"):
@@ -123,10 +129,10 @@ class _LooseTraces(Struct, rename="camel"):
     batches: list[msgspec.Raw] | None = None
 
 
-_TRACES: Final = msgspec.json.Decoder(_Traces)
+_TRACES: Final = msgspec.json.Decoder(_Traces[int], strict=False)
 _LOOSE: Final = msgspec.json.Decoder(_LooseTraces)
 _LOOSE_RESOURCE: Final = msgspec.json.Decoder(_LooseResourceSpans)
-_SPAN: Final = msgspec.json.Decoder(_Span)
+_SPAN: Final = msgspec.json.Decoder(_Span[_Loose])
 
 
 def from_json(data: bytes) -> Batch:
@@ -153,6 +159,7 @@ def from_json(data: bytes) -> Batch:
             scope = _scope(scoped)
             for span in scoped.spans:
                 made.add(span, scope, resource)
+    made.identify()
     return made.batch()
 
 
@@ -170,6 +177,7 @@ def _piecemeal(data: bytes) -> Batch:
                     made.reject("a span with a field of the wrong type")
                 else:
                     made.add(span, scope, resource)
+    made.identify()
     return made.batch()
 
 
@@ -196,20 +204,19 @@ class Making:
         """Something was no span."""
         self._rejected[reason] = self._rejected.get(reason, 0) + 1
 
-    def add(self, span: _Span, scope: str, resource: dict[str, object]) -> None:
-        """A span out of JSON."""
+    def add(self, span: _Span[int] | _Span[_Loose], scope: str, resource: dict[str, object]) -> None:
+        """A span out of JSON, its ids as they are written there."""
         start = seconds(span.start_time_unix_nano)
         if start is None:
             self.reject(UNTIMED)
             return
         end = span.end_time_unix_nano
         status = span.status
-        parent = span.parent_span_id
         self.spans.append(
             RawSpan(
-                trace=identifier(span.trace_id, 32),
-                id=identifier(span.span_id, 16),
-                parent=(identifier(parent, 16) or None) if parent else None,
+                trace=span.trace_id,
+                id=span.span_id,
+                parent=span.parent_span_id or None,
                 name=span.name,
                 start=start,
                 end=seconds(end) if end else None,
@@ -222,12 +229,19 @@ class Making:
             )
         )
 
+    def identify(self) -> None:
+        """Put the ids of spans out of JSON into the form that ids have here."""
+        if not sound(self.spans):
+            for span in self.spans:
+                span.trace, span.id = identifier(span.trace, 32), identifier(span.id, 16)
+                span.parent = (identifier(span.parent, 16) or None) if span.parent else None
+
     def batch(self) -> Batch:
         """All of it."""
         return Batch(self.spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
 
 
-def _scope(scoped: _ScopeSpans | _LooseScopeSpans) -> str:
+def _scope(scoped: _ScopeSpans[int] | _LooseScopeSpans) -> str:
     named = scoped.scope or scoped.instrumentation_library
     return "" if named is None else named.name
 
@@ -235,7 +249,7 @@ def _scope(scoped: _ScopeSpans | _LooseScopeSpans) -> str:
 def seconds(nanoseconds: float | str) -> float | None:
     """Epoch seconds; ``None`` where there is no time, which OTLP writes as 0."""
     try:
-        whole = int(nanoseconds)
+        whole = nanoseconds if type(nanoseconds) is int else int(nanoseconds)
     except (ValueError, OverflowError):
         return None
     return whole / 1_000_000_000 if 0 < whole < 1 << 64 else None
@@ -260,11 +274,11 @@ def identifier(text: str, digits: int) -> str:
     return text
 
 
-def _event(event: _Event) -> RawEvent:
+def _event(event: _Event[int] | _Event[_Loose]) -> RawEvent:
     return RawEvent(event.name, seconds(event.time_unix_nano), _plain(event.attributes))
 
 
-def _plain(attributes: Sequence[_Attribute] | None) -> dict[str, object]:
+def _plain(attributes: Sequence[_Attribute[int] | _Attribute[_Loose]] | None) -> dict[str, object]:
     """As plain values; written for speed, since it is run for each attribute of each span."""
     plain: dict[str, object] = {}
     for attribute in attributes or ():
@@ -272,14 +286,22 @@ def _plain(attributes: Sequence[_Attribute] | None) -> dict[str, object]:
         if value is None:
             continue
         held: object = value.string_value
-        if held is None and (held := value.int_value) is not None:
-            held = _int(held) if type(held) is str else held
-        if held is None and (held := value.bool_value) is None and (held := value.double_value) is not None:
-            held = _float(held)
         if held is None:
-            held = _nested(value.array_value, value.kvlist_value, value.bytes_value)
+            held = value.int_value
+            if held is None:
+                held = value.bool_value
+                if held is None:
+                    held = _unusual(value)
+            elif type(held) is str:
+                held = _int(held)
         plain[attribute.key] = held
     return plain
+
+
+def _unusual(value: _Value[int] | _Value[_Loose]) -> object:
+    if value.double_value is not None:
+        return _float(value.double_value)
+    return _nested(value.array_value, value.kvlist_value, value.bytes_value)
 
 
 def _int(value: int | str) -> int | str:

@@ -354,17 +354,20 @@ def facts(attributes: Mapping[str, object]) -> Facts:
     fact_of = _FACTS.get
     for name, value in attributes.items():
         fact = fact_of(name)
-        if fact is None or value is None or value == "":
-            continue
-        found[fact] = value if fact not in found else _first(fact, attributes)
-    if "ttft" in found and not _MILLISECONDS.isdisjoint(attributes):
+        if fact is not None and (value or (value is not None and value != "")):
+            found[fact] = value if fact not in found else _first(fact, attributes)
+    if "ttft" in found and any(map(attributes.__contains__, _MILLISECONDS)):
         found["ttft"] = _first("ttft", {name: _in_seconds(name, attributes[name]) for name in attributes})
     return found
 
 
 def _first(fact: Fact, attributes: Mapping[str, object]) -> object:
     """The value under the first of a fact's names that has one."""
-    return next((value for name in TABLE[fact] if (value := attributes.get(name)) is not None and value != ""), None)
+    for name in TABLE[fact]:
+        value = attributes.get(name)
+        if value is not None and value != "":
+            return value
+    return None
 
 
 def _in_seconds(name: str, value: object) -> object:

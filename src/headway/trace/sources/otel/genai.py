@@ -89,7 +89,7 @@ def role_of(raw: RawSpan, said: Facts) -> Role:
     """What kind of work it did: by its operation, else its name, else by what it says that only such work says."""
     word = said.get("operation")
     if isinstance(word, str):
-        role = OPERATIONS.get(word.strip('"').lower())
+        role = OPERATIONS.get(word) or OPERATIONS.get(word.strip('"').lower())
         if role is not None:
             return role
     role = NAMES.get(raw.name) or NAMES.get(raw.name.partition(" ")[0])

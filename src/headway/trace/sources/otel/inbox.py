@@ -10,9 +10,9 @@ from msgspec import Struct
 from headway.core.span import Span
 from headway.core.task import SpanId
 from headway.trace.sources.otel.reading import Reader, Reading
-from headway.trace.sources.otel.traces import SPAN_DIGITS, TRACE_DIGITS, is_id
+from headway.trace.sources.otel.traces import is_id
 from headway.trace.sources.otel.whole import whole
-from headway.wire.otel import RawSpan
+from headway.wire.otel import SPAN_DIGITS, TRACE_DIGITS, RawSpan
 
 NAMELESS: Final = "a span without a valid trace id and span id"
 MOST_SPANS: Final = 100_000

@@ -53,6 +53,7 @@ class _Issuers:
         self.by_call: dict[str | None, SpanId] = {
             ref.id: span.id for span in calls if isinstance(span.work, ModelCall) for ref in span.work.tool_calls
         }
+        self._holders: dict[SpanId | None, list[SpanId | None]] = {}
         above = [(span, self._above(span)) for span in calls]
         wrappers = {one for _, ones in above for one in ones if self._is_call(one)}
         finished = [
@@ -81,6 +82,12 @@ class _Issuers:
 
     def _above(self, span: Span) -> list[SpanId | None]:
         """Ids of the spans above one, up to the agent that it works for, the tool that it is part of, or the trace."""
+        known = self._holders.get(span.parent)
+        if known is None:
+            known = self._holders[span.parent] = self._climbed(span)
+        return known
+
+    def _climbed(self, span: Span) -> list[SpanId | None]:
         above: list[SpanId | None] = []
         while len(above) < _HIGHEST:
             above.append(span.parent)

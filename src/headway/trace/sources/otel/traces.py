@@ -1,6 +1,6 @@
 """Raw spans gathered into the traces that they belong to, however far apart they were recorded."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -12,10 +12,8 @@ from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.otel.reading import Reader, Reading
 from headway.trace.sources.otel.whole import whole
 from headway.trace.sources.source import Piece, Timing
-from headway.wire.otel import RawSpan
+from headway.wire.otel import SPAN_DIGITS, RawSpan, sound
 
-TRACE_DIGITS, SPAN_DIGITS = 32, 16
-"""Hex digits of ids of W3C trace context."""
 _HEX: Final = "0123456789abcdef"
 
 
@@ -34,12 +32,14 @@ class Traces:
         self._tasks: dict[str, TaskId] = {}
         self._waiting: dict[TaskId, list[bytes]] = {}
 
-    def add(self, spans: Iterable[RawSpan], where: str) -> None:
+    def add(self, spans: Sequence[RawSpan], where: str) -> None:
         """Spans that were recorded together."""
         found: dict[TaskId, list[Reading]] = {}
-        for number, raw in enumerate(spans):
-            task = self._name(raw, where, number)
-            found.setdefault(task, []).append(self._reader.read(raw))
+        if not sound(spans):
+            for number, raw in enumerate(spans):
+                self._name(raw, where, number)
+        for raw in spans:
+            found.setdefault(TaskId(raw.trace), []).append(self._reader.read(raw))
         for task, readings in found.items():
             self._waiting.setdefault(task, []).append(self._encoder.encode(readings))
 
@@ -64,7 +64,7 @@ class Traces:
             timing, remarks = "none", (remark, *remarks)
         return Piece(task=task, spans=spans, timing=timing, title=trace.title, remarks=remarks)
 
-    def _name(self, raw: RawSpan, where: str, number: int) -> TaskId:
+    def _name(self, raw: RawSpan, where: str, number: int) -> None:
         """Give the span its canonical ids; what has no trace is one by itself."""
         task = self._tasks.get(raw.trace)
         if task is None:
@@ -76,7 +76,6 @@ class Traces:
             raw.id = span_of(self._source, task, raw.id) if raw.id else span_id(self._source, where, str(number))
         if raw.parent is not None and (len(raw.parent) != SPAN_DIGITS or raw.parent.strip(_HEX)):
             raw.parent = span_of(self._source, task, raw.parent)
-        return task
 
 
 def is_id(text: str, digits: int) -> bool:
