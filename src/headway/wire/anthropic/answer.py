@@ -43,6 +43,9 @@ class Block(Struct):
     id: str | None = None
     name: str | None = None
     input: Raw = NULL
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
 
 
 class WireMessage(Struct):
@@ -52,6 +55,7 @@ class WireMessage(Struct):
     content: list[Block] | None = None
     model: str | None = None
     stop_reason: str | None = None
+    stop_sequence: str | None = None
     usage: WireUsage | None = None
 
 
