@@ -1,6 +1,8 @@
+from msgspec import structs
 from tasks import call
 
 from headway.core.money import Price
+from headway.core.span import ModelCall, Receipt
 from headway.core.usage import Usage
 from headway.trace.anatomy import dissect
 
@@ -40,3 +42,13 @@ def test_without_a_price_there_is_no_lower_bound_either() -> None:
     found = dissect([call("a", 0, 1, usage=Usage(input_tokens=10, output_tokens=5))], prices=lambda _call, _at: None)
     assert found.spent.cost.least is None
     assert "Cost is unknown: no price is known for m." in found.unknowns
+
+
+def test_where_the_gateway_asked_for_them_the_engine_does_not_report_them() -> None:
+    made = call("a", 0, 3, marks=(0, 1, 3))
+    assert isinstance(made.work, ModelCall)
+    receipt = Receipt(policy="least-loaded", winner="r0", reason="idle")
+    seen = structs.replace(made, work=structs.replace(made.work, route=receipt))
+    (note,) = [note for note in dissect([seen]).unknowns if note.startswith("Streamed without")]
+    assert note.startswith("Streamed without token counts: 1 of 1 call. The gateway asked the engine for them")
+    assert "include_usage" not in note

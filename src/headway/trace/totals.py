@@ -140,11 +140,18 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:
-    silent = sum(span.error is None and isinstance(span.work, ModelCall) and _silent(span.work) for span in calls)
-    if silent:
+    works = [span.work for span in calls if span.error is None and isinstance(span.work, ModelCall)]
+    silent = [call for call in works if _silent(call)]
+    asked = sum(call.route is not None for call in silent)
+    if asked:
         notes.append(
-            f"Streamed without token counts: {_of(silent, calls)}. Engines count a stream's tokens only where the"
-            ' request asks for it, with `"stream_options": {"include_usage": true}`.'
+            f"Streamed without token counts: {_of(asked, calls)}. The gateway asked the engine for them, and it does not"
+            " report them, or not in an encoding that the gateway reads."
+        )
+    if asked < len(silent):
+        notes.append(
+            f"Streamed without token counts: {_of(len(silent) - asked, calls)}. Engines count a stream's tokens only"
+            ' where the request asks for it, with `"stream_options": {"include_usage": true}`, as Headway\'s gateway does.'
         )
 
 
