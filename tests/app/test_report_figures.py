@@ -80,6 +80,12 @@ def test_a_lower_bound_says_how_much_of_it_is_known() -> None:
     assert not figures.told(Sum(0, 0, 3))
 
 
+def test_a_pace_that_is_an_upper_bound_is_marked() -> None:
+    assert figures.pace(0.01234, to_end=False) == "12.3"
+    assert figures.pace(0.01234, to_end=True) == "≤ 12.3"
+    assert figures.pace(None, to_end=False) == "unknown"
+
+
 def test_nothing_that_steers_a_terminal_is_printable() -> None:
     assert figures.printable("plain, ünïcode 漢字 ok") == "plain, ünïcode 漢字 ok"
     assert figures.printable("\x1b[31mred\x07\n\u202egnol") == "\ufffd[31mred\ufffd\ufffd\ufffdgnol"

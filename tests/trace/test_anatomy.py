@@ -189,6 +189,18 @@ def test_tpot_needs_two_tokens(count: int | None) -> None:
     assert tpot(one) is None
 
 
+def test_a_stream_whose_last_token_was_not_timed_has_a_tpot_up_to_its_end() -> None:
+    # the first token at 1 s, the end at 3: 2 s for 100 gaps at most
+    spans = [amended(call("a", 0, 3, marks=(0, 1, 3), usage=Usage(input_tokens=9, output_tokens=101)), last_token=None)]
+    found = account(spans)
+    assert (found.iterations[0].tpot, found.iterations[0].tpot_to_end) == (0.02, True)
+    assert any("the time per token is the most that it can have been" in note for note in found.unknowns)
+    timed = account([call("a", 0, 3, marks=(0, 1, 2.5), usage=Usage(input_tokens=9, output_tokens=101))])
+    assert (timed.iterations[0].tpot, timed.iterations[0].tpot_to_end) == (0.015, False)
+    uncounted = account([amended(call("a", 0, 3, marks=(0, 1, 3)), last_token=None)])
+    assert (uncounted.iterations[0].tpot, uncounted.iterations[0].tpot_to_end) == (None, False)
+
+
 def test_a_derived_split_is_said_to_be_derived_and_gives_no_ttft() -> None:
     engine = EngineTimings(prefill_tokens=10, prefill_seconds=1, decode_tokens=20, decode_seconds=2)
     found = account([call("a", 0, 4, engine=engine)])

@@ -2,7 +2,7 @@
 
 from itertools import repeat
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall
@@ -42,12 +42,16 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     ttft: float | None
     """First token - sent; unknown where nothing was streamed."""
     tpot: float | None
-    """(last token - first token) / (output_tokens - 1), else by the engine's own timings; unknown without either."""
+    """(last token - first token) / (output_tokens - 1), else by the engine's own timings, else up to the call's end;
+    unknown where decode or the number of tokens is."""
     usage: Usage
     retry: float = 0.0
     """Attempts at the call that failed before it was served."""
     tpot_by_engine: bool = False
     """Whether ``tpot`` rests on the engine's own timings, for want of a timed stream or of a count of its tokens."""
+    tpot_to_end: bool = False
+    """Whether the last token was not timed and is taken to have come at the call's end: then ``tpot`` is the most that
+    it can have been."""
 
 
 class Anatomy(Struct, frozen=True, kw_only=True):
@@ -153,6 +157,7 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
         raise TypeError(msg)
     timed = tpot(call)
     own = engine_tpot(call) if timed is None else None
+    ended = _tpot_to_end(call, span.end) if timed is None and own is None and phases[DECODE] > 0 else None
     return Iteration(
         span=span.id,
         model=call.model,
@@ -164,9 +169,10 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
         model_unsplit=phases[MODEL],
         tools=phases[TOOL] + phases[RETRIEVAL],
         ttft=ttft(call, span.start),
-        tpot=own if timed is None else timed,
+        tpot=next((one for one in (timed, own, ended) if one is not None), None),
         usage=call.usage,
         tpot_by_engine=own is not None,
+        tpot_to_end=ended is not None,
     )
 
 
@@ -183,6 +189,13 @@ def tpot(call: ModelCall) -> float | None:
     if call.first_token is None or call.last_token is None or count is None or count < 2:  # noqa: PLR2004 - a gap needs two
         return None
     return (call.last_token - call.first_token) / (count - 1)
+
+
+def _tpot_to_end(call: ModelCall, end: float | None) -> float | None:
+    """TPOT of a stream whose last token was not timed: it came before the call's end. Seconds."""
+    if call.last_token is not None or end is None:
+        return None
+    return tpot(structs.replace(call, last_token=end))
 
 
 def _share(usage: Usage) -> float | None:

@@ -145,13 +145,13 @@ def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:
     asked = sum(call.route is not None for call in silent)
     if asked:
         notes.append(
-            f"Streamed without token counts: {_of(asked, calls)}. The gateway asked the engine for them, and it does not"
-            " report them, or not in an encoding that the gateway reads."
+            f"Streamed without token counts: {_of(asked, calls)}. The gateway asked the engine for them, and it does"
+            " not report them, or not in an encoding that the gateway reads."
         )
     if asked < len(silent):
         notes.append(
             f"Streamed without token counts: {_of(len(silent) - asked, calls)}. Engines count a stream's tokens only"
-            ' where the request asks for it, with `"stream_options": {"include_usage": true}`, as Headway\'s gateway does.'
+            ' where the request asks for it, with `"stream_options": {"include_usage": true}`.'
         )
 
 
@@ -188,6 +188,11 @@ def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:
         notes.append(
             f"Queue, prefill and decode are derived from the engine's own timings for {_of(derived, calls)}, which did"
             " not arrive as a timed stream."
+        )
+    if ended := sum(call.first_token is not None and call.last_token is None for call in calls):
+        notes.append(
+            f"When the last token came was not timed for {_of(ended, calls)}: it is taken to be the call's end, so the"
+            " time per token is the most that it can have been."
         )
     if unsplit:
         notes.append(f"Shown as model time, unsplit: {_of(unsplit, calls)}, whose first token was not timed.")

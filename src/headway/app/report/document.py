@@ -90,6 +90,8 @@ class Term(Struct, frozen=True, kw_only=True):
     tpot_s: float | None
     tpot_by_engine: bool
     """Whether ``tpot_s`` is from the engine's own timings, not from the stream."""
+    tpot_to_end: bool
+    """Whether ``tpot_s`` is the most it can have been: up to the call's end, for the last token was not timed."""
     usage: Usage
 
 
@@ -373,6 +375,7 @@ def _term(it: Iteration) -> Term:
         ttft_s=it.ttft,
         tpot_s=it.tpot,
         tpot_by_engine=it.tpot_by_engine,
+        tpot_to_end=it.tpot_to_end,
         usage=it.usage,
     )
 

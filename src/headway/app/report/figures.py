@@ -68,6 +68,11 @@ def milliseconds(value: float | None) -> str:
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"  # noqa: PLR2004 - three figures
 
 
+def pace(value: float | None, *, to_end: bool) -> str:
+    """TPOT in milliseconds, three figures; marked where it is the most that it can have been."""
+    return f"≤ {milliseconds(value)}" if to_end else milliseconds(value)
+
+
 def count(value: int | None) -> str:
     """A whole number."""
     return UNKNOWN if value is None else f"{value:,}"

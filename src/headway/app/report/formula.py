@@ -33,6 +33,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """Of E2E, in tenths of a per cent."""
     tpot: float | None = None
     tpot_by_engine: bool = False
+    tpot_to_end: bool = False
     usage: Usage | None = None
 
     @property
@@ -80,6 +81,7 @@ def formula(anatomy: Anatomy, limit: int) -> Formula:
             share=0,
             tpot=part.tpot,
             tpot_by_engine=part.tpot_by_engine,
+            tpot_to_end=part.tpot_to_end,
             usage=part.usage,
         )
         for i, part in enumerate(parts)
@@ -106,6 +108,7 @@ class _Part(Struct, frozen=True, kw_only=True):
     terms: dict[str, float]
     tpot: float | None = None
     tpot_by_engine: bool = False
+    tpot_to_end: bool = False
     usage: Usage | None = None
 
 
@@ -130,6 +133,7 @@ def _iteration(number: int, it: Iteration) -> _Part:
         terms=dict(zip(COLUMNS, terms, strict=True)),
         tpot=it.tpot,
         tpot_by_engine=it.tpot_by_engine,
+        tpot_to_end=it.tpot_to_end,
         usage=it.usage,
     )
 

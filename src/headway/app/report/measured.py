@@ -67,8 +67,10 @@ def of_span(span: Span) -> str:
             assert_never(span.work)
 
 
-def of_tpot(*, by_engine: bool) -> str:
+def of_tpot(*, by_engine: bool, to_end: bool) -> str:
     """How one call's TPOT was measured."""
+    if to_end:
+        return "TPOT at most, derived: (the call's end - first token) / (output tokens - 1); the last was not timed."
     if by_engine:
         return "TPOT, derived from the engine's own figures: decode time / (tokens decoded - 1)."
     return "TPOT, from the stream: (last token - first token) / (output tokens - 1)."

@@ -11,8 +11,8 @@ from headway.app.report.figures import (
     count,
     counted,
     fixed,
-    milliseconds,
     moment,
+    pace,
     paid,
     per_cent,
     plural,
@@ -125,7 +125,12 @@ class FormulaTable:
         totals = [fixed(row.total, table.decimals) for row in rows]
         columns["total"] = ["total", *totals, fixed(table.e2e, table.decimals), "100.0" if table.e2e else "·"]
         columns["%"] = ["%", *(_tenths(row.share) for row in rows), "100.0" if table.e2e else "·", ""]
-        columns["ms/token"] = ["ms/token", *("" if r.usage is None else milliseconds(r.tpot) for r in rows), "", ""]
+        columns["ms/token"] = [
+            "ms/token",
+            *("" if r.usage is None else pace(r.tpot, to_end=r.tpot_to_end) for r in rows),
+            "",
+            "",
+        ]
         columns["in"] = ["in", *("" if r.usage is None else count(r.usage.input_tokens) for r in rows), "", ""]
         columns["out"] = ["out", *("" if r.usage is None else count(r.usage.output_tokens) for r in rows), "", ""]
         return columns
