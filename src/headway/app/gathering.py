@@ -13,6 +13,8 @@ from headway.trace.prices import PriceOf
 from headway.trace.sources.intake import Intake
 from headway.trace.workers import rarely_collected
 
+_NAMED: Final = 3
+"""Files that an error names; all are counted."""
 Heard = Callable[[Progress], None]
 """Told now and then how far the reading has got."""
 _MOST: Final = 8
@@ -73,7 +75,11 @@ class Gathering:
     def _nothing(self) -> NotFoundError:
         intake = self.intake
         refused, skipped = ((), ()) if intake is None else (intake.refused, intake.skipped)
-        reasons = [f"{one.name}: {one.why}" for one in refused[:3]]
-        reasons += [f"{skip.first}: {skip.reason}." for skip in skipped[:3]]
+        reasons = [f"{one.name}: {one.why}" for one in refused[:_NAMED]]
+        if len(refused) > _NAMED:
+            reasons.append(f"{len(refused):,} files are in no known format.")
+        reasons += [f"{skip.first}: {skip.reason} ({skip.count:,} in all)." for skip in skipped[:_NAMED]]
+        if len(skipped) > _NAMED:
+            reasons.append(f"There are {len(skipped):,} such reasons in all.")
         why = " ".join(reasons) or "The files are in a known format, but hold no call of a model or tool."
         return NotFoundError(f"Nothing in {', '.join(self._names)} is a task that can be explained.", fix=why)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headway.core.errors import BadInputError, NotFoundError
+from headway.trace.sources import copies
 from headway.trace.sources import opening as module
 from headway.trace.sources.opening import Opening
 from headway.trace.sources.skips import Skips
@@ -117,3 +118,36 @@ def test_a_file_without_permission_is_told(tmp_path: Path) -> None:
 def test_a_device_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="not a regular file"):
         opened(tmp_path, "/dev/zero")
+
+
+def test_little_things_in_an_archive_are_kept_in_memory_and_need_no_files(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in range(1000):
+            archive.writestr(f"{number}.json", f'{{"a":{number}}}')
+        archive.writestr("large.json", '{"a":"' + "x" * copies.LITTLE + '"}')
+    found, skips = opened(tmp_path, tmp_path / "many.zip")
+    assert list(found.values())[:1000] == [f'{{"a":{number}}}'.encode() for number in range(1000)]
+    assert len(found) == 1001
+    assert not skips
+    assert [path.stat().st_size for path in (tmp_path / "scratch").iterdir()] == [copies.LITTLE + 8]
+
+
+def test_memory_is_bounded_however_many_little_things_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "MEMORY", 100)
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in range(10, 30):
+            archive.writestr(f"{number}.json", f'{{"a":{number}}}')  # 8 bytes
+    found, _ = opened(tmp_path, tmp_path / "many.zip")
+    assert len(found) == 20
+    assert len(list((tmp_path / "scratch").iterdir())) == 8, "12 of them fill 96 bytes"
+
+
+def test_nothing_is_left_of_what_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FREE_BYTES", 1024**2)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.json", b"0" * 20_000_000)
+    found, _ = opened(tmp_path, tmp_path / "bomb.zip")
+    assert not found
+    assert not list((tmp_path / "scratch").iterdir())

@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from math import inf
 from typing import BinaryIO, Final, Literal, cast
 
@@ -31,7 +32,7 @@ class Record(Struct, frozen=True):
     """``file:line``, for messages."""
 
 
-class Sample(Struct, frozen=True):
+class Sample(Struct, frozen=True, dict=True):
     """The beginning of a document, decoded: what a format is recognised by."""
 
     shape: Shape
@@ -40,18 +41,20 @@ class Sample(Struct, frozen=True):
     head: bytes
     """The first bytes as they are."""
 
+    @cached_property
+    def _objects(self) -> tuple[dict[str, object], ...]:
+        """Found once: every source asks for them."""
+        elements = (cast("list[object]", one) if isinstance(one, list) else [one] for one in self.values)
+        found = (element for listed in elements for element in listed)
+        return tuple(cast("dict[str, object]", one) for one in found if isinstance(one, dict))
+
     def objects(self) -> Iterator[dict[str, object]]:
         """Every record that is an object, and every element that is one where a record is an array."""
-        for value in self.values:
-            for found in cast("list[object]", value) if isinstance(value, list) else [value]:
-                if isinstance(found, dict):
-                    yield cast("dict[str, object]", found)
+        return iter(self._objects)
 
     def first(self) -> dict[str, object]:
         """The first of the objects; empty when there is none."""
-        for found in self.objects():
-            return found
-        return {}
+        return self._objects[0] if self._objects else {}
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from glob import glob, has_magic
-from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
 from headway.core.errors import BadInputError, NotFoundError
+from headway.trace.sources.copies import Copies
 from headway.trace.sources.document import Document
 from headway.trace.sources.skips import Skips
 
@@ -42,10 +42,9 @@ class Opening:
     """
 
     def __init__(self, scratch: Path, skips: Skips, heard: Callable[[int], None] = lambda _: None) -> None:
-        self._scratch = scratch
+        self._copies = Copies(scratch)
         self._skips = skips
         self._heard = heard
-        self._copies = count()
         self._room = MAX_UNPACKED
         self._seen: set[Path] = set()
 
@@ -65,7 +64,8 @@ class Opening:
                     continue
                 self._seen.add(real)
                 try:
-                    yield from self._file(str(path), path, 0)
+                    open_ = cast("Callable[[], BinaryIO]", partial(path.open, "rb"))
+                    yield from self._content(str(path), path.stat().st_size, open_, 0)
                 except OSError as error:
                     if alone:
                         raise BadInputError(
@@ -73,27 +73,26 @@ class Opening:
                         ) from error
                     self._skips.add(f"cannot be read: {error.strerror}", str(path))
 
-    def _file(self, name: str, path: Path, depth: int) -> Iterator[Document]:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+    def _content(self, name: str, size: int, open_: Callable[[], BinaryIO], depth: int) -> Iterator[Document]:
+        with open_() as file:
             start = file.read(4)
             file.seek(0)
             packed = start == b"PK\x03\x04" or start[:3] == b"\x1f\x8b\x08"
             if packed and depth == MAX_NESTING:
                 self._skips.add(f"packed more than {MAX_NESTING} times over", name)
             elif start == b"PK\x03\x04":
-                yield from self._members(name, path, depth + 1)
+                yield from self._members(name, file, depth + 1)
             elif start[:3] == b"\x1f\x8b\x08":
                 with gzip.GzipFile(fileobj=file) as inner:
                     yield from self._stream(name, inner, _limit(size), depth + 1)
             elif size:
-                yield Document(name, size, cast("Callable[[], BinaryIO]", partial(path.open, "rb")), self._heard)
+                yield Document(name, size, open_, self._heard)
             else:
                 self._skips.add("an empty file", name)
 
-    def _members(self, name: str, path: Path, depth: int) -> Iterator[Document]:
+    def _members(self, name: str, file: BinaryIO, depth: int) -> Iterator[Document]:
         try:
-            with zipfile.ZipFile(path) as archive:
+            with zipfile.ZipFile(file) as archive:
                 for member in archive.infolist():
                     inside = f"{name}/{member.filename}"
                     if not member.is_dir() and not _hidden(Path(member.filename)):
@@ -109,22 +108,29 @@ class Opening:
             self._skips.add("a member of a zip archive that cannot be unpacked", inside)
 
     def _stream(self, name: str, source: _Readable, limit: int, depth: int) -> Iterator[Document]:
-        """What can be read once only, as a file of ours; more than the limit is told, and nothing of it used."""
-        copy = self._scratch / str(next(self._copies))
-        size = 0
-        with copy.open("wb") as target:
-            try:
-                while block := source.read1(_BLOCK):
-                    size += len(block)
-                    if size > min(limit, self._room):
-                        self._skips.add("unpacks to far more than a trace would", name)
-                        target.truncate(0)
-                        return
-                    target.write(block)
-            except (EOFError, zlib.error, gzip.BadGzipFile):
-                self._skips.add("compressed data that is damaged or ends too early: read up to there", name)
+        """What can be read once only, as a copy of ours; more than the limit is told, and nothing of it used."""
+        try:
+            size, open_ = self._copies.keep(self._blocks(name, source, min(limit, self._room)))
+        except _TooMuchError:
+            self._skips.add("unpacks to far more than a trace would", name)
+            return
         self._room -= size
-        yield from self._file(name, copy, depth)
+        yield from self._content(name, size, open_, depth)
+
+    def _blocks(self, name: str, source: _Readable, limit: int) -> Iterator[bytes]:
+        size = 0
+        try:
+            while block := source.read1(_BLOCK):
+                size += len(block)
+                if size > limit:
+                    raise _TooMuchError
+                yield block
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            self._skips.add("compressed data that is damaged or ends too early: read up to there", name)
+
+
+class _TooMuchError(Exception):
+    """Something unpacks to more than its limit."""
 
 
 def _limit(packed: int) -> int:
