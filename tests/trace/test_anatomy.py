@@ -177,9 +177,10 @@ def test_an_untimed_stream_has_no_ttft_at_all() -> None:
     assert "Shown as model time, unsplit: 1 of 1 call, whose first token was not timed." in found.unknowns
 
 
-def test_a_failed_answer_has_no_ttft() -> None:
+def test_a_failed_answer_has_a_ttft_only_if_some_of_it_was_seen() -> None:
     failed = structs.replace(LOOP[2], error=ErrorType("upstream_closed"))
-    assert account([*LOOP[:2], failed]).task_ttft is None
+    assert account([*LOOP[:2], failed]).task_ttft == 6
+    assert account([*LOOP[:2], amended(failed, first_visible=None)]).task_ttft is None
 
 
 @pytest.mark.parametrize("count", [None, 0, 1])
