@@ -50,6 +50,11 @@ TAR = b"data/".ljust(257, b"\0") + b"ustar  \0" + b"\0" * 512
         (b"a" * (32 * 1024 - 1) + "é€".encode() * 4, "plain text"),  # the part that is looked at ends within a letter
         (b'{"a": 1, "b', "cut off or damaged"),
         (b"[]\n[]\n", "holds no JSON object"),
+        (b"null\n", "JSON, but no more than null"),
+        (b"true", "JSON, but no more than true or false"),
+        (b" 17.5 \n", "JSON, but no more than a number"),
+        (b'"some words"\n', "JSON, but no more than a text"),
+        (b"null and void\n", "plain text"),
         (json(left=1, right=2), "has the keys left, right"),
     ],
 )

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+import msgspec
+
 from headway.trace.sources.document import Sample
 
 _LOOKED_AT: Final = 32 * 1024
@@ -111,8 +113,13 @@ def _of_bytes(head: bytes) -> str:
 def _of_text(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     columns = _columns(lines)
+    held = _scalar(text)
     if not lines or "\0" in text:
         why = _NEITHER
+    elif held is not None:
+        why = (
+            f"It is JSON, but no more than {held}: there is nothing in it that could be a span, an event or a message."
+        )
     elif _NOTICE in text:
         why = "It is a legal notice, not a record of anything."
     elif any(licence in text for licence in _LICENCES):
@@ -126,6 +133,17 @@ def _of_text(text: str) -> str:
     else:
         why = f"It is plain text: {_FORMS}."
     return why
+
+
+def _scalar(text: str) -> str | None:
+    """What JSON holds that is neither an object nor a list; none where the text is no such JSON."""
+    try:
+        value: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if value is None:
+        return "null"
+    return "true or false" if isinstance(value, bool) else "a text" if isinstance(value, str) else "a number"
 
 
 def _columns(lines: list[str]) -> list[str]:
