@@ -1,8 +1,9 @@
 """A fleet and its agents in virtual time: engines that prefill, decode and forget, sessions that call and use tools.
 
 The engine is fluid: between two events its rates are constant. It prefills one call at a time, first come first
-served, at ``prefill`` tokens a second; each of d calls that are writing gets a token every ``token + token_beside · (d - 1)``
-seconds, and ``shared`` of that rate while a prompt is computed. It caches whole messages, least recently used out first.
+served, at ``prefill`` tokens a second; each of d calls that are writing gets a token every
+``token + token_beside · (d - 1)`` seconds, and ``shared`` of that rate while a prompt is computed. It caches whole
+messages, least recently used out first.
 """
 
 from collections import OrderedDict

@@ -68,6 +68,8 @@ class Places:
         self.capacities: dict[ReplicaId, Capacity] = {}
         self.tenure: float | None = None
         """Mean seconds that tasks of late had a place; ``None``: none has given its up yet."""
+        self._grown = 0.0
+        """Mean tokens of tasks of late when they ended."""
 
     def home(self, task: TaskId) -> ReplicaId | None:
         """Where ``task`` has a place."""
@@ -83,10 +85,10 @@ class Places:
         return self._held.get(replica, 0)
 
     def need(self, request: RouteRequest, output: int) -> int:
-        """Tokens that a task needs for its place: its prompt and answer, or what it had before if that was more."""
+        """Tokens that a task needs for its place: its prompt and answer, or what it is likely to grow to."""
         away = self._away.get(request.task)
         tokens = (request.prompt[-1][1] if request.prompt else 0) + output
-        return tokens if away is None else max(tokens, away.tokens)
+        return max(tokens, int(self._grown), 0 if away is None else away.tokens)
 
     def room(self, replica: ReplicaId, need: int) -> bool:
         """Whether ``need`` more tokens stay warm; one task always may."""
@@ -221,6 +223,7 @@ class Places:
             self._gaps.gone(place.tool)
             tenure = place.used - place.entered
             self.tenure = tenure if self.tenure is None else self.tenure + _SMOOTHING * (tenure - self.tenure)
+            self._grown += _SMOOTHING * (place.tokens - self._grown) if self._grown else place.tokens
         self._away[task] = _Away(place.tokens, place.tool, place.used, ended)
         if len(self._away) > _AWAY:
             self._away.popitem(last=False)

@@ -47,7 +47,7 @@ class Order(Protocol):
     """Sorts the waiting calls of one tenant in one lane.
 
     All keys are in seconds and smaller goes first. The key of a waiting call never falls, and grows without bound with
-    the time of arrival: whoever comes late enough comes behind, so that nobody starves.
+    the time that its task came: whoever comes late enough comes behind, so that nobody starves.
     """
 
     name: str
