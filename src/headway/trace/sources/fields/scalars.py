@@ -1,12 +1,15 @@
 """Plain values out of attributes, which tools write as they please: numbers as text, lists as JSON, truth as a word."""
 
+from collections.abc import Iterable
 from math import isfinite
 from typing import Final, cast
 
 import msgspec
 
-_MOST: Final = 1e15
+_MOST: Final = 10**15
 """A count above this is no count."""
+NO_COUNT: Final = "a token count that cannot be one: negative, not whole, too large or no number"
+"""Why a count is left unknown that the record gives."""
 _WORDS: Final = {"true": True, "false": False, "success": True, "error": False}
 _LARGEST: Final = 1e300
 """Integers of JSON may be larger than any float."""
@@ -14,8 +17,10 @@ _LARGEST: Final = 1e300
 
 def text(value: object) -> str | None:
     """A text that says something; the first of a list of them, itself written as JSON or not."""
+    if value is None:
+        return None
     if isinstance(value, str):
-        if not value or value[0] not in '["':
+        if not value or value[0] not in {"[", '"'}:
             return value or None
         try:
             value = cast("object", msgspec.json.decode(value))
@@ -31,6 +36,8 @@ def number(value: object) -> float | None:
     """A finite number, which may be written as text."""
     if value is None or isinstance(value, bool):
         return None
+    if type(value) is float:
+        return value if -_LARGEST < value < _LARGEST else None
     if isinstance(value, str):
         try:
             value = float(value)
@@ -47,6 +54,11 @@ def count(value: object) -> int | None:
         return value if 0 <= value < _MOST else None
     found = number(value)
     return int(found) if found is not None and 0 <= found < _MOST and found.is_integer() else None
+
+
+def impossible(values: Iterable[object]) -> int:
+    """How many of them are given as a number of things, but cannot be one: negative, broken, infinite, or no number."""
+    return sum(count(value) is None for value in values if value is not None and value != "")
 
 
 def truth(value: object) -> bool | None:

@@ -20,8 +20,9 @@ from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.langchain import tool_result
 from headway.trace.sources.fields.messages import Parts, decoded
+from headway.trace.sources.fields.scalars import NO_COUNT
 from headway.trace.sources.langfuse.rows import KINDS, Observation, Trace, is_row, row, rows
-from headway.trace.sources.langfuse.usage import cost_of, counted
+from headway.trace.sources.langfuse.usage import cost_of, counted, impossible_counts
 from headway.trace.sources.otel.attributes import Facts, facts
 from headway.trace.sources.otel.beeai import event
 from headway.trace.sources.otel.exchange import asked
@@ -165,6 +166,8 @@ def _take(raw: Raw, where: str, traces: dict[TaskId, _Trace], parts: Parts, skip
                     return
                 task = task_of(_NAME, found.trace_id or found.id)
                 traces.setdefault(task, _Trace(task, where)).add(found, start, parts)
+                for _ in range(impossible_counts(found)):
+                    skips.add(NO_COUNT, where)
     except (msgspec.DecodeError, RecursionError):
         skips.add("a trace or observation that is broken or in no known shape", where)
 

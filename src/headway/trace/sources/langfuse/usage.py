@@ -12,7 +12,7 @@ from msgspec import Struct
 from headway.core.money import MicroUsd
 from headway.core.usage import Usage
 from headway.trace.sources.fields.completions import inclusive, micro_usd
-from headway.trace.sources.fields.scalars import count
+from headway.trace.sources.fields.scalars import count, impossible
 from headway.trace.sources.langfuse.rows import Observation
 
 _INPUT: Final = ("input", "input_tokens", "prompt_tokens", "promptTokens")
@@ -63,9 +63,7 @@ def counted(row: Observation) -> Counted:
     total = input + cached + output. The latter is also what Langfuse makes of an input that held them already, which
     nothing in the row tells from one that did not.
     """
-    details = row.usage_details or {}
-    if not details and row.usage is not None and row.usage.unit in {None, "TOKENS"}:
-        details = {"input": row.usage.input, "output": row.usage.output}
+    details = _details(row)
     given, written = _named(details, _INPUT), _named(details, _OUTPUT)
     read, cached = _named(details, _READ), _named(details, _WRITTEN)
     thought = _named(details, _THOUGHT)
@@ -80,6 +78,12 @@ def counted(row: Observation) -> Counted:
         return Counted(usage)
     plain = inclusive(given + held, usage.output_tokens, read, cached, thought)
     return Counted(plain, "assumed")
+
+
+def impossible_counts(row: Observation) -> int:
+    """How many token counts of an observation are given but cannot be."""
+    details = _details(row)
+    return impossible([details.get(name) for name in (*_INPUT, *_OUTPUT, *_READ, *_WRITTEN, *_THOUGHT)])
 
 
 def cost_of(row: Observation, *, trusted: bool) -> MicroUsd | None:
@@ -101,6 +105,12 @@ def _whole_output(
         return written
     apart = thought > written or (total is not None and given is not None and total >= given + held + written + thought)
     return written + thought if apart else written
+
+
+def _details(row: Observation) -> Mapping[str, object]:
+    if not row.usage_details and row.usage is not None and row.usage.unit in {None, "TOKENS"}:
+        return {"input": row.usage.input, "output": row.usage.output}
+    return row.usage_details or {}
 
 
 def _named(details: Mapping[str, object], names: tuple[str, ...]) -> int | None:

@@ -17,7 +17,7 @@ from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.langchain import tool_result
 from headway.trace.sources.fields.messages import Parts
-from headway.trace.sources.fields.scalars import count, number, text
+from headway.trace.sources.fields.scalars import NO_COUNT, count, impossible, number, text
 from headway.trace.sources.langsmith.runs import Fields, Run, is_run, key_of, merged, records
 from headway.trace.sources.langsmith.stream import Stream, stream
 from headway.trace.sources.otel.attributes import Facts
@@ -85,6 +85,8 @@ def _tasks(written: dict[str, list[Fields]], where: dict[str, str], skips: Skips
             run = merged(written.pop(key))
             task = task_of(_NAME, run.trace_id)
             traces.setdefault(task, _Trace(task)).add(run, parts)
+            for _ in range(impossible(_counts(run))):
+                skips.add(NO_COUNT, where[key])
         except (msgspec.ValidationError, RecursionError):
             skips.add("a run that says no time of its start, or in no known shape", where[key])
     for trace in traces.values():
@@ -228,6 +230,19 @@ def _usage(run: Run) -> Usage | None:
         except msgspec.ValidationError:
             continue
     return None
+
+
+def _counts(run: Run) -> Iterator[object]:
+    """All token counts that a run gives, wherever it gives them; costs stand beside them."""
+    outputs = _fields(run.outputs)
+    yield from (run.prompt_tokens, run.completion_tokens)
+    told = [_fields(held.get("usage_metadata")) for held in (outputs, _message(outputs))]
+    told += [_fields(outputs.get("usage")), _fields(_fields(outputs.get("llm_output")).get("token_usage"))]
+    for held in told:
+        yield from (value for name, value in held.items() if name.endswith("_tokens"))
+    for held in told[:2]:
+        for name in ("input_token_details", "output_token_details"):
+            yield from _fields(held.get(name)).values()
 
 
 def _message(outputs: Fields) -> Fields:

@@ -5,6 +5,7 @@ and asks `canonical`. What can only be told with the whole trace at hand (retrie
 later, the tools of conventions that had none) is `headway.trace.sources.otel.whole`'s part.
 """
 
+from functools import lru_cache
 from math import inf
 from typing import Final, cast
 
@@ -14,7 +15,7 @@ from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, part
 from headway.trace.sources.fields.messages import Parts, decoded, plain
-from headway.trace.sources.fields.scalars import count, number, text, truth
+from headway.trace.sources.fields.scalars import count, impossible, number, text, truth
 from headway.trace.sources.otel.attributes import (
     EXCLUSIVE_NAMES,
     FIRST_TOKEN_EVENTS,
@@ -29,6 +30,7 @@ from headway.trace.sources.otel.operations import NAMES, OPERATIONS, PROVIDERS, 
 from headway.wire.otel import RawSpan
 
 UNKNOWN_MODEL: Final = "unknown"
+_COUNTS: Final = ("input", "output", "uncached", "cache_read", "cache_write", "reasoning")
 _SLOP: Final = 0.001
 """Seconds by which a mark may lie after its span's end: times are rounded."""
 
@@ -143,9 +145,12 @@ def _length(raw: RawSpan) -> float:
 
 def _provider(said: Facts) -> str | None:
     name = text(said.get("provider"))
-    if name is None:
-        return None
-    name = name.lower()
+    return None if name is None else _renamed(name)
+
+
+@lru_cache(maxsize=256)
+def _renamed(provider: str) -> str:
+    name = provider.lower()
     return PROVIDERS.get(name, name)
 
 
@@ -188,6 +193,13 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
         cache_write=written,
         reasoning=count(said["reasoning"]) if "reasoning" in said else None,
     )
+
+
+def impossible_counts(said: Facts) -> int:
+    """How many token counts of a call are given but cannot be."""
+    if "usage" in said and isinstance(held := decoded(said["usage"]), dict):
+        said = {**facts(cast("dict[str, object]", held)), **said}
+    return impossible([said.get(name) for name in _COUNTS])
 
 
 def _tool(raw: RawSpan, said: Facts) -> ToolUse:

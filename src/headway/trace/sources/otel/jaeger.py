@@ -101,7 +101,7 @@ class Jaeger:
                     except (msgspec.DecodeError, RecursionError):
                         skips.add("a trace with a field of the wrong type", where)
                     else:
-                        traces.add([*_spans(trace, where, skips)], where)
+                        traces.add([*_spans(trace, where, skips)], where, skips)
         yield from traces.pieces()
 
 

@@ -75,4 +75,4 @@ def take(read: Callable[[bytes], Batch], data: bytes, where: str, traces: Traces
     for rejected in batch.rejected:
         for _ in range(rejected.count):
             skips.add(rejected.reason, where)
-    traces.add(batch.spans, where)
+    traces.add(batch.spans, where, skips)

@@ -79,7 +79,7 @@ class OtelSpans:
         traces = Traces(_NAME)
         for document in documents:
             for record in document.records(skips):
-                traces.add([*_spans(record, document, skips)], record.where)
+                traces.add([*_spans(record, document, skips)], record.where, skips)
         yield from traces.pieces()
 
 

@@ -9,7 +9,7 @@ from headway.trace.sources.fields.messages import Parts
 from headway.trace.sources.fields.scalars import count, number, text
 from headway.trace.sources.otel.attributes import OLD_CALLS, STREAM_ENDS, Facts, facts
 from headway.trace.sources.otel.exchange import SILENT, asked, exchange
-from headway.trace.sources.otel.genai import interpret_as, role_of
+from headway.trace.sources.otel.genai import impossible_counts, interpret_as, role_of
 from headway.trace.sources.otel.operations import Role
 from headway.trace.sources.session.draft import first_words
 from headway.wire.otel import RawSpan
@@ -79,6 +79,8 @@ class Reader:
 
     def __init__(self) -> None:
         self._parts = Parts()
+        self.impossible = 0
+        """Token counts so far that were given but cannot be."""
 
     def read(self, raw: RawSpan) -> Reading:
         """One span. Never raises: what makes no sense is left unknown."""
@@ -86,6 +88,8 @@ class Reader:
         role = role_of(raw, said)
         exchanged = exchange(raw, said) if role == "call" else SILENT
         words = text(said["asked"]) if "asked" in said else None if exchanged is SILENT else asked(exchanged)
+        if role == "call":
+            self.impossible += impossible_counts(said)
         span = interpret_as(role, raw, said, self._parts, exchanged)
         return Reading(span, _trait(raw, said, role), first_words(words) if words else None)
 

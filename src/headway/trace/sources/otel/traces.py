@@ -9,8 +9,10 @@ from headway.core.task import TaskId
 from headway.trace.sources.digests import span_id, task_id
 from headway.trace.sources.fields.flush import flushed, without_times
 from headway.trace.sources.fields.identities import span_of, task_of
+from headway.trace.sources.fields.scalars import NO_COUNT
 from headway.trace.sources.otel.reading import Reader, Reading
 from headway.trace.sources.otel.whole import whole
+from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece, Timing
 from headway.wire.otel import SPAN_DIGITS, RawSpan, sound
 
@@ -32,14 +34,17 @@ class Traces:
         self._tasks: dict[str, TaskId] = {}
         self._waiting: dict[TaskId, list[bytes]] = {}
 
-    def add(self, spans: Sequence[RawSpan], where: str) -> None:
+    def add(self, spans: Sequence[RawSpan], where: str, skips: Skips) -> None:
         """Spans that were recorded together."""
         found: dict[TaskId, list[Reading]] = {}
+        before = self._reader.impossible
         if not sound(spans):
             for number, raw in enumerate(spans):
                 self._name(raw, where, number)
         for raw in spans:
             found.setdefault(TaskId(raw.trace), []).append(self._reader.read(raw))
+        for _ in range(self._reader.impossible - before):
+            skips.add(NO_COUNT, where)
         for task, readings in found.items():
             self._waiting.setdefault(task, []).append(self._encoder.encode(readings))
 
