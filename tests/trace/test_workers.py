@@ -22,6 +22,28 @@ if __name__ == "__main__":
             print("busy", flush=True)
 """
 
+_STARTS = """
+import os
+import signal
+import sys
+from headway.trace.workers import hired
+
+if __name__ == "__mp_main__":  # a helper that has begun to start, and has not yet learnt to leave Ctrl-C to who asks
+    try:
+        os.close(os.open(sys.argv[0] + ".pressed", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        pass
+    else:
+        os.killpg(0, signal.SIGINT)  # as a terminal sends it: to all of them
+
+if __name__ == "__main__":
+    try:
+        with hired(2) as workers:
+            list(workers.map(abs, range(10_000_000)))
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
 
 class StoppedError(Exception):
     """Who asks has had enough."""
@@ -81,3 +103,13 @@ def test_whoever_ends_the_asker_ends_the_processes(number: signal.Signals, tmp_p
         # The processes hold the other end of this pipe: it ends when the last of them has.
         assert asker.stdout.read().replace(b"busy\n", b"") == b""
     assert asker.returncode != 0
+
+
+def test_ctrl_c_while_they_start_reaches_the_asker_alone(tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(_STARTS)
+    ran = subprocess.run(  # noqa: S603 - ours
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=60, start_new_session=True
+    )
+    assert (tmp_path / "starts.py.pressed").exists()
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("interrupted\n", "", 0)

@@ -1,7 +1,10 @@
 import codecs
 import io
 import json
+import os
+import tracemalloc
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -132,3 +135,23 @@ def test_a_part_skips_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -
     found = [part.document() for part in document(data).parts(20)]
     assert [record.where[-1] for one in found for record in one.records(skips)] == ["1", "2", "3", "5"]
     assert [(skip.count, skip.first) for skip in skips.all()] == [(1, "made.json:4")]
+
+
+def test_a_line_of_two_gigabytes_takes_no_more_memory_than_the_longest_that_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    with path.open("wb") as file:  # zeros that take no room on the disk
+        file.write(b'{"a":"')
+        file.truncate(2 * 1024**3)
+        file.seek(0, os.SEEK_END)
+        file.write(b'"}\n{"b":1}\n')
+    skips = Skips()
+    tracemalloc.start()
+    try:
+        document = Document("long.jsonl", path.stat().st_size, lambda: path.open("rb"))
+        records = [record.data for record in document.records(skips)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert records == [b'{"b":1}\n']
+    assert [(skip.reason, skip.first) for skip in skips.all()] == [("line longer than 128 MiB", "long.jsonl:1")]
+    assert peak < 2.5 * module.MAX_RECORD

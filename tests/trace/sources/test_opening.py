@@ -2,6 +2,7 @@ import gzip
 import io
 import os
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -151,3 +152,17 @@ def test_nothing_is_left_of_what_unpacks_to_too_much(tmp_path: Path, monkeypatch
     found, _ = opened(tmp_path, tmp_path / "bomb.zip")
     assert not found
     assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_a_bomb_takes_no_memory(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("zeros.json", bytes(100 * 1024**2))
+    tracemalloc.start()
+    try:
+        found, skips = opened(tmp_path, tmp_path / "bomb.zip")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert not found
+    assert [skip.reason for skip in skips.all()] == ["unpacks to far more than a trace would"]
+    assert peak < 8 * 1024**2

@@ -4,6 +4,7 @@ import codecs
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from io import SEEK_CUR
 from math import inf
 from typing import BinaryIO, Final, Literal, cast
 
@@ -175,8 +176,7 @@ class Document:
                 where = f"{self.name}:{number}"
                 if len(line) == MAX_RECORD and not line.endswith(b"\n"):
                     skips.add(f"line longer than {MAX_RECORD >> 20} MiB", where)
-                    while (rest := file.readline(_HEAD)) and not rest.endswith(b"\n"):
-                        pass
+                    _pass_over_line(file)
                     continue
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
@@ -187,6 +187,15 @@ class Document:
         if self._utf16 is not None:
             return data[2:].decode(self._utf16, "replace").encode()
         return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _pass_over_line(file: BinaryIO) -> None:
+    """To the beginning of the next line; by blocks, which takes a fraction of what looking for it in lines does."""
+    while block := file.read(_HEAD):
+        end = block.find(b"\n") + 1
+        if end:
+            file.seek(end - len(block), SEEK_CUR)
+            return
 
 
 def _lines_on(file: BinaryIO, start: int, size: int) -> tuple[int, int]:
