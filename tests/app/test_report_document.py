@@ -60,6 +60,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "end_s": 9.1,
         "on_path_s": 0.0,
         "slack_s": 1.8,
+        "slack_known": True,
         "error": "tool_error",
         "waited_s": None,
         "waited_before_s": 0.0,
@@ -85,11 +86,13 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
 def test_it_reads_back_and_its_terms_sum_to_e2e(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
     account = msgspec.json.decode(task_json(accounted(anatomy, levers)), type=Account)
     terms = [
-        (term.hop_s, term.queue_s, term.prefill_s, term.decode_s, term.unsplit_s, term.tools_s)
+        (term.hop_s, term.retry_s, term.queue_s, term.prefill_s, term.decode_s, term.unsplit_s, term.tools_s)
         for term in account.terms
     ]
     assert account.lead_in_s is not None
-    assert fsum([account.lead_in_s, *(seconds for term in terms for seconds in term)]) == pytest.approx(account.e2e_s)
+    assert fsum([account.lead_in_s, *(seconds or 0.0 for term in terms for seconds in term)]) == pytest.approx(
+        account.e2e_s
+    )
     assert fsum(piece.end_s - piece.start_s for piece in account.path) == pytest.approx(account.e2e_s)
 
 

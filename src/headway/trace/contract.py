@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Step, ToolUse
 from headway.core.usage import Usage
+from headway.trace.shared_gap import end_apart, sharing
 from headway.trace.tree import EPSILON, Tree
 
 OUTLIVING = 0.01
@@ -34,6 +35,8 @@ class Contraction(Struct, frozen=True, kw_only=True):
     """Work that its holder did not wait for; what hangs below it is not listed again."""
     adrift: bytearray
     """Whether a span is detached or hangs below one that is."""
+    untimed: frozenset[int]
+    """Tools of which only the gap is known that they share with others: how long each took is not."""
     notes: list[str]
 
 
@@ -137,13 +140,40 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
     if tree.made_root:  # it covers what the task waited for, and detached work is not that
         ends = (tree.end[i] for i in range(1, len(node)) if not adrift[i] and tree.kinds[i] is not HumanWait)
         hi[0] = tree.end[0] = max(ends, default=hi[0])
+    untimed = _apart(tree, nodes, holder, lo, hi, notes)
     if early:
         notes.append(f"Started before what holds them: {early:,}. Only the part inside is in E2E.")
     if detached:
         notes.append(f"Not waited for by what started them: {len(detached):,}. Reported as detached, not in E2E.")
     return Contraction(
-        nodes=nodes, holder=holder, lo=lo, hi=hi, calls=calls, detached=detached, adrift=adrift, notes=notes
+        nodes=nodes,
+        holder=holder,
+        lo=lo,
+        hi=hi,
+        calls=calls,
+        detached=detached,
+        adrift=adrift,
+        untimed=untimed,
+        notes=notes,
     )
+
+
+def _apart(
+    tree: Tree, nodes: list[int], holder: list[int], lo: list[float], hi: list[float], notes: list[str]
+) -> frozenset[int]:
+    """Give tools that share a gap ends of their own where sub-agents in them tell; all tools that share one."""
+    groups = sharing(tree.spans, hi, holder, [i for i in nodes if tree.kinds[i] is ToolUse])
+    if not groups:
+        return frozenset()
+    inside: dict[int, float] = {}
+    for i in nodes[1:]:
+        inside[holder[i]] = max(inside.get(holder[i], hi[i]), hi[i])
+    if told := sum(len(group) for group in groups if end_apart(group, inside, lo, hi)):
+        notes.append(
+            f"Tools that ran side by side, of which only the gap is known that they share: {told:,}. Each that holds a"
+            " sub-agent is taken to have ended as long after it as the one that ended last."
+        )
+    return frozenset(i for group in groups for i in group)
 
 
 def _loose(tree: Tree) -> set[int]:

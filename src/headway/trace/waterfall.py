@@ -21,8 +21,9 @@ class Bar(Struct, frozen=True, gc=False):
     """The span's own phases (hop, queue, prefill, decode …), on the critical path or not; none for steps."""
     on_path: float
     """Seconds of this span that lie on the critical path."""
-    slack: float
-    """Seconds it could take longer without moving the task's end: 0 on the path, infinite where nothing waits for it.
+    slack: float | None
+    """Seconds it could take longer without moving the task's end: 0 on the path, infinite where nothing waits for it,
+    unknown for a tool that shares its gap with others, because how long it took is.
 
     By the replay: whatever a holder's other spans had finished when a span started is taken to be waited for. A step
     that is no part of the replay has the least slack of what it holds.
@@ -58,10 +59,13 @@ def bars_of(case: Study) -> tuple[Bar, ...]:
         above = tree.parent[i]
         if least[i] < least[above] and not held.adrift[i]:
             least[above] = least[i]
-    spare = [
+    spare: list[float | None] = [
         0.0 if share else inherited if own == inf else own
         for share, own, inherited in zip(on_path, slack, least, strict=True)
     ]
+    for i in held.untimed:
+        if not on_path[i]:
+            spare[i] = None
     bars = list(map(Bar, tree.spans, tree.depth, tree.start, tree.end, case.own, on_path, spare))
     if HumanWait in tree.kinds:
         for i, kind in enumerate(tree.kinds):

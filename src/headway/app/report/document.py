@@ -61,7 +61,8 @@ class SpanLine(Struct, frozen=True, kw_only=True):
     end_s: float | None
     on_path_s: float | None
     slack_s: float | None
-    """``null``: nothing waits for it, so it may take for ever."""
+    """``null``: nothing waits for it, so it may take for ever; or ``slack_known`` is false."""
+    slack_known: bool
     error: str | None
     waited_s: float | None
     """Of a wait for a person: all of it, of which only what is inside the task and beside work has its place between
@@ -400,7 +401,8 @@ def _span(bar: Bar, *, timed: bool) -> SpanLine:
         start_s=bar.start if timed else None,
         end_s=bar.end if timed else None,
         on_path_s=bar.on_path if timed else None,
-        slack_s=None if isinf(bar.slack) or not timed else bar.slack,
+        slack_s=None if bar.slack is None or isinf(bar.slack) or not timed else bar.slack,
+        slack_known=timed and bar.slack is not None,
         error=bar.span.error,
         waited_s=bar.waited if timed else None,
         waited_before_s=bar.before if timed else None,

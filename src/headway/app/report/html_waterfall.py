@@ -129,7 +129,8 @@ def _facts(bar: Bar, decimals: int, *, on_path: bool) -> tuple[tuple[str, str], 
     facts = [("span", f"{figures.printable(bar.span.name)[:_LONGEST]} ({figures.printable(bar.span.id)[:_LONGEST]})")]
     facts.append(("on the critical path", figures.seconds(bar.on_path, decimals)))
     if not on_path:
-        facts.append(("slack", "nothing waits for it" if isinf(bar.slack) else figures.seconds(bar.slack, decimals)))
+        free = bar.slack is not None and isinf(bar.slack)
+        facts.append(("slack", "nothing waits for it" if free else figures.seconds(bar.slack, decimals)))
     split: dict[Phase, float] = {}
     for piece in bar.pieces:
         split[piece.phase] = split.get(piece.phase, 0.0) + piece.end - piece.start

@@ -15,7 +15,8 @@ MEASURED: dict[str, str] = {
     "N": "Model calls on the critical path. Calls in parallel branches that others outlasted are only in the total.",
     "critical path": "Walked back from the task's end: always the span that finished last before that moment. Its "
     "pieces tile E2E without gap or overlap.",
-    "slack": "How much longer the span could take before the task's end would move.",
+    "slack": "How much longer the span could take before the task's end would move; ? where how long it took is "
+    "unknown, as of one of several tools in one gap.",
     "task TTFT": "From the user's request to the first text that a user can see: neither reasoning nor tool arguments.",
     "last call TTFT": "From the last call's request to its first token: what a per-call dashboard would show.",
     "ms/token": "TPOT: (last token - first token) / (output tokens - 1) on streamed calls; else derived, by the "

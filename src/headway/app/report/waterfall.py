@@ -60,7 +60,7 @@ class Waterfall:
     def _times(self, row: Bar | Fold) -> tuple[str, str, str]:
         slack = ""
         if isinstance(row, Bar) and not self._along(row):
-            slack = "∞" if isinf(row.slack) else f"{row.slack:,.{self._decimals}f}"
+            slack = "?" if row.slack is None else "∞" if isinf(row.slack) else f"{row.slack:,.{self._decimals}f}"
         if isinstance(row, Bar) and row.waited is not None:  # a person's wait keeps nothing waiting that is on the path
             return (
                 "before" if row.off_axis else f"{row.start:,.{self._decimals}f}",

@@ -161,7 +161,8 @@ def _facts(bar: Bar) -> Iterator[tuple[str, str | int | float]]:
     yield "span", bar.span.id
     yield "on the critical path, s", bar.on_path
     if bar.on_path <= 0:
-        yield "slack, s", "nothing waits for it" if isinf(bar.slack) else bar.slack
+        slack = bar.slack
+        yield "slack, s", "unknown" if slack is None else "nothing waits for it" if isinf(slack) else slack
     if bar.span.error is not None:
         yield "error", bar.span.error
     if isinstance(bar.span.work, ModelCall):
