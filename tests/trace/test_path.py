@@ -84,12 +84,19 @@ def test_no_spans_and_no_length_have_no_segments() -> None:
 
 
 def test_spans_that_a_flush_ended_are_not_split() -> None:
-    # All end with the root, whatever they did: half of four are enough to mistrust the lot.
+    # Four that started apart end with the root, whatever they did: half of eight are enough to mistrust the lot.
     spans = [step("root", 0, 9), call("a", 0, 4, "root", marks=(0, 1, 4)), call("b", 4, 8.999, "root")]
-    spans += [tool("t", 5, 9, "root"), tool("u", 1, 2, "root")]
+    spans += [tool(f"t{start}", start, 9, "root") for start in (5, 6, 7)]
+    spans += [tool(f"u{start}", start, start + 0.5, "root") for start in (1, 2, 3)]
     assert Phase.PREFILL not in {one.phase for one in critical_path(grow(spans))}
-    calmer = [*spans, tool("v", 2, 3, "root")]
+    calmer = [*spans, tool("v", 3.5, 3.8, "root")]
     assert ("a", "decode", 1, 4) in walk(calmer)
+
+
+def test_what_was_started_and_cut_off_together_was_ended_by_no_flush() -> None:
+    spans = [step("root", 0, 9), call("a", 0, 4, "root", marks=(0, 1, 4))]
+    spans += [tool(f"t{i}", 4, 9, "root") for i in range(6)]
+    assert ("a", "decode", 1, 4) in walk(spans)
 
 
 def test_spans_that_never_ended_are_no_flush() -> None:

@@ -6,16 +6,12 @@ from msgspec import Struct
 
 from headway.core.span import ModelCall, Step
 from headway.trace.contract import Contraction, contract
+from headway.trace.flush import FEWEST, TOGETHER, ended_by_flush
 from headway.trace.graph import Graph, graph_of
 from headway.trace.phases import HOP, MODEL, OWN, Phase, Segment, clip, split
 from headway.trace.tree import Tree
 
 __all__ = ["Phase", "Segment", "Stretch", "critical_path", "flushed", "own_segments", "stretches"]
-
-FLUSH = 0.005
-"""Seconds before the root's end in which spans that a flush ended lie; traces under 20 times that are not judged."""
-FLUSHED = 3
-"""Fewer spans of work than this are not judged either."""
 
 
 class Stretch(Struct, frozen=True, gc=False):
@@ -50,17 +46,14 @@ def critical_path(tree: Tree) -> tuple[Segment, ...]:
 
 
 def flushed(tree: Tree, held: Contraction) -> bool:
-    """Whether half of the work, of FLUSHED spans or more, ends together with the root: by a flush, not by itself.
-
-    What never ended says nothing: its end was made.
-    """
-    end, hi = held.hi[0], held.hi
-    together = [i for i in held.nodes[1:] if hi[i] >= end - FLUSH and tree.spans[i].end is not None]
-    if end < 20 * FLUSH or 2 * len(together) < FLUSHED:
+    """Whether a flush ended the work, as `ended_by_flush` tells; what never ended says nothing: its end was made."""
+    end, lo, hi = held.hi[0], held.lo, held.hi
+    ended = [i for i in held.nodes[1:] if hi[i] >= end - TOGETHER and tree.spans[i].end is not None]
+    if len(ended) < FEWEST:  # so few that nothing more needs to be looked at
         return False
     holds = {held.holder[i] for i in held.nodes}
-    work = [i for i in held.nodes[1:] if i not in holds and tree.spans[i].end is not None]
-    return len(work) >= FLUSHED and 2 * sum(i not in holds for i in together) >= len(work)
+    leaves = [(lo[i], hi[i]) for i in held.nodes[1:] if i not in holds and tree.spans[i].end is not None]
+    return ended_by_flush(leaves, end)
 
 
 def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Segment, ...]]:

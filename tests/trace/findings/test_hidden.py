@@ -43,13 +43,14 @@ def test_spans_that_never_ended() -> None:
 
 def test_ends_that_a_flush_made() -> None:
     flushed = [step("root", 0, 9), call("a", 0, 9, "root"), tool("t", 2, 9, "root"), tool("u", 1, 9, "root")]
+    flushed.append(tool("v", 3, 9, "root"))
     finding = found(flushed)["flushed-ends"]
-    assert finding.spans == ("a", "u", "t")
-    assert finding.title.startswith("3 of 3 spans end together with the task")
+    assert finding.spans == ("a", "u", "t", "v")
+    assert finding.title.startswith("4 of 4 spans end together with the task")
 
 
 def test_of_flushed_spans_no_seconds_are_told() -> None:
-    flushed = [step("root", 0, 9), tool("t", 0, 9, "root"), tool("u", 1, 9, "root"), call("a", 2, 9, "root")]
+    flushed = [step("root", 0, 9), *(tool(f"t{i}", i, 9, "root") for i in range(3)), call("a", 3, 9, "root")]
     assert [one.name for one in ranking(flushed)] == ["flushed-ends"]
 
 

@@ -7,13 +7,11 @@ from headway.core.span import HumanWait
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds, share
 from headway.trace.findings.finding import Finding
-from headway.trace.path import FLUSH
+from headway.trace.flush import TOGETHER
 from headway.trace.phases import MODEL
 
 LEAST: Final = 0.1
 """Of E2E: less than that, unsplit, hides nothing that matters."""
-LATE: Final = 2
-"""Spans; one always ends with the task."""
 
 
 def unsplit_model(case: Case) -> Iterable[Finding]:
@@ -76,9 +74,7 @@ def flushed_ends(case: Case) -> Iterable[Finding]:
     if not case.study.flushed:
         return
     held = case.study.held
-    late = [i for i in held.nodes[1:] if held.hi[i] >= held.hi[0] - FLUSH and case.span(i).end is not None]
-    if len(late) < LATE:
-        return
+    late = [i for i in held.nodes[1:] if held.hi[i] >= held.hi[0] - TOGETHER and case.span(i).end is not None]
     yield Finding(
         name="flushed-ends",
         title=f"{len(late):,} of {plural(len(held.nodes) - 1, 'span')} end together with the task: their ends are the"

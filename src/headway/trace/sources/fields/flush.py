@@ -1,27 +1,18 @@
 """Traces whose spans were all closed together when they were exported, so that no end in them means anything."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final
 
 from msgspec import structs
 
 from headway.core.span import Span
-
-_TOGETHER: Final = 0.005
-"""Seconds within which ends are one moment."""
-_FEWEST: Final = 4
-"""Leaves that have to end in one moment: fewer may do so by chance, or be cut off together by a timeout."""
+from headway.trace.flush import ended_by_flush
 
 
 def flushed(spans: Sequence[Span]) -> bool:
-    """Whether at least half of the spans without children end in one moment, the last, though they started apart."""
+    """Whether a flush ended the spans without children, as `ended_by_flush` tells."""
     parents = {span.parent for span in spans}
     leaves = [(span.start, span.end) for span in spans if span.id not in parents and span.end is not None]
-    last = max((span.end for span in spans if span.end is not None), default=0.0)
-    together = sorted(start for start, end in leaves if last - end <= _TOGETHER)
-    apart = sum(later - earlier > _TOGETHER for earlier, later in pairwise(together))
-    return apart + 1 >= _FEWEST and 2 * len(together) >= len(leaves)
+    return ended_by_flush(leaves, max((span.end for span in spans if span.end is not None), default=0.0))
 
 
 def without_times(spans: Sequence[Span]) -> tuple[tuple[Span, ...], str]:
