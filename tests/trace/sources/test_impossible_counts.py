@@ -27,7 +27,11 @@ def jaeger(**usage: object) -> bytes:
     tags += [{"key": f"gen_ai.usage.{name}", "type": "float64", "value": value} for name, value in usage.items()]
     span = {"traceID": "1" * 32, "spanID": "2" * 16, "operationName": "chat m", "startTime": 1_790_000_000_000_000}
     whole = {**span, "duration": 1_000_000, "references": [], "processID": "p1", "tags": tags}
-    trace = {"traceID": "1" * 32, "spans": [whole], "processes": {"p1": {"serviceName": "s", "tags": []}}}
+    trace: dict[str, object] = {
+        "traceID": "1" * 32,
+        "spans": [whole],
+        "processes": {"p1": {"serviceName": "s", "tags": []}},
+    }
     return msgspec.json.encode({"data": [trace]})
 
 
@@ -38,7 +42,11 @@ def langfuse(**usage: object) -> bytes:
 
 def langsmith(**usage: object) -> bytes:
     run = {"id": "r", "trace_id": "r", "run_type": "llm", "name": "chat", "start_time": "2026-01-01T00:00:00Z"}
-    ended = {"end_time": "2026-01-01T00:00:01Z", "dotted_order": "20260101T000000000000Zr", "inputs": {}}
+    ended: dict[str, object] = {
+        "end_time": "2026-01-01T00:00:01Z",
+        "dotted_order": "20260101T000000000000Zr",
+        "inputs": {},
+    }
     return msgspec.json.encode([{**run, **ended, "outputs": {"usage_metadata": {**usage, "total_cost": 0.001}}}])
 
 

@@ -91,6 +91,9 @@ def test_spans_that_all_end_at_the_flush_have_no_times() -> None:
 
 def test_a_parent_that_is_not_in_the_file_is_still_named() -> None:
     piece = _real("csharp-agent-with-gemini-2026-03-09")
+    hosts = {span.host for span in piece.spans}
+    assert len(hosts) == 1  # in each span's own attributes
+    assert None not in hosts
     calls, tools = calls_of(piece.spans), tools_of(piece.spans)
     assert [length(span) for span, _ in calls] == [6.151, 3.398, 2.922]
     assert [(call.usage.input_tokens, call.usage.output_tokens) for _, call in calls] == [

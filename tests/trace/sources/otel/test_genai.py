@@ -441,6 +441,8 @@ def test_sessions_have_many_names(session: str) -> None:
 def test_the_clock_is_told_by_the_host() -> None:
     assert meant({}, resource={"service.name": "a", "host.name": "h1"}).host == "h1"
     assert meant({}, resource={"service.name": "a"}).host is None
+    assert meant({"host.name": "h2"}, resource={"service.name": "a"}).host == "h2"  # each span says it itself
+    assert meant({"host.name": "h2"}, resource={"host.name": "h1"}).host == "h1"
 
 
 PROMPT = (part("system", "be brief"), part("user", "how warm?"))

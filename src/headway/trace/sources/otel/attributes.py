@@ -380,7 +380,7 @@ def _in_seconds(name: str, value: object) -> object:
 
 
 def host(resource: Mapping[str, object]) -> str | None:
-    """Whose clock a resource's spans were timed by."""
+    """Whose clock a resource's spans, or the span that says it itself, were timed by."""
     for name in HOSTS:
         told = resource.get(name)
         if told:

@@ -82,7 +82,7 @@ def interpret_as(role: Role, raw: RawSpan, said: Facts, parts: Parts, exchanged:
         work=work,
         session=None if session is None else SessionId(session),
         error=_error(raw, said),
-        host=host(raw.resource) if raw.resource else None,
+        host=host(raw.resource) or host(raw.attributes),  # some processors stamp each span with it
         awaited=raw.awaited and not ("awaited" in said and truth(said["awaited"]) is False),
     )
 
