@@ -144,6 +144,10 @@ class _Reasoning(Struct, tag_field="type", tag="reasoning"):
 _Item = _Called | _Freely | _Output | _FreeOutput | _Reasoning
 
 
+class _Holder(Struct):
+    item: _Item
+
+
 class _Function(Struct, tag_field="type", tag="function"):
     name: str
     description: str | None = None
@@ -269,8 +273,7 @@ def _message(item: Raw, place: str, notes: list[str]) -> Message:
         message = convert(bytes(item), _Message, place)
         role = "system" if message.role == "developer" else message.role
         return Message(role, _parts(message.content))
-    other: Any = convert(bytes(item), _Item, place)  # pyright: ignore[reportArgumentType] - it knows no type of unions
-    part = _part(other, notes)
+    part = _part(convert(b'{"item":%b}' % bytes(item), _Holder, place).item, notes)
     return Message("user" if isinstance(part, Result) else "assistant", () if part is None else (part,))
 
 
