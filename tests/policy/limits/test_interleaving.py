@@ -153,16 +153,35 @@ class Interleaving(RuleBasedStateMachine):
             self.made.remove(made)
             worker.ended.append((made, 0))
 
+    @rule(who=st.integers(0, 2), key=st.sampled_from(KEYS), money=AMOUNTS, done=st.booleans())
+    def call_lost(self, who: int, key: str, money: int, done: bool) -> None:
+        """The connection to the book breaks while a call waits, before the book has done what it asked, or after."""
+        worker = self.workers[who]
+        if worker.flying is not None:
+            return
+        ask = Ask(self.callers[key], TaskId("t1"), 1, MicroUsd(money))
+        outcome = worker.ledger.reserve(ask, self.now, self.wall)
+        if isinstance(outcome, Grant):
+            worker.ledger.release(outcome)
+            worker.ended.append((Made(key, "t1", 0, 0, "", self.now, outcome), 0))
+        elif isinstance(outcome, Short):
+            exchange = worker.ledger.report([outcome], self.now)
+            assert exchange is not None
+            self.lose(worker, exchange, done=done)
+
+    def lose(self, worker: Worker, exchange: Exchange, *, done: bool) -> None:
+        if done:
+            self.book.exchange(worker.name, exchange)
+            worker.folded = self.book.settled(worker.name) or 0
+        worker.ledger.lost(exchange)
+
     @rule(who=st.integers(0, 2), done=st.booleans())
     def report_lost(self, who: int, done: bool) -> None:
         """The connection to the book breaks, before it has done what it was told, or after."""
         worker = self.workers[who]
         exchange = None if worker.flying else worker.ledger.report([], self.now)
         if exchange is not None:
-            if done:
-                self.book.exchange(worker.name, exchange)
-                worker.folded = self.book.settled(worker.name) or 0
-            worker.ledger.lost(exchange)
+            self.lose(worker, exchange, done=done)
 
     @rule(who=st.integers(0, 2))
     def report_sent(self, who: int) -> None:

@@ -305,3 +305,12 @@ def test_a_task_forgotten_in_memory_is_still_limited(worker: Worker) -> None:
     assert worker.refused(who).measure == "calls"
     worker.wait(70)
     assert worker.refused(caller(task=TaskLimits(seconds=Limit(100)))).used == 103
+
+
+def test_what_was_drawn_from_a_rate_is_not_hoarded(worker: Worker) -> None:
+    who = caller(per_minute(160))
+    assert worker.granted(who).slots == (1002,)  # and nine more were drawn with it
+    assert worker.granted(who).slots == (1002,)
+    worker.wait(5)
+    assert worker.granted(who).slots == (1007,)
+    assert worker.ledger.settlements == 0
