@@ -47,6 +47,7 @@ class _Away(Struct, gc=False):
 
 class _Under(Struct, gc=False):
     task: TaskId
+    place: _Place
     digest: int
     expected: int
     """Tokens that should be cached still: those of the call before, if it was at this replica."""
@@ -136,7 +137,7 @@ class Places:
     def press(self, replica: ReplicaId) -> None:
         """Somebody has waited too long: the task that has had its place longest gives it up at its turn's end."""
         places = self._at.get(replica)
-        if places is None or any(place.leaving for place in places.values()):
+        if not places or any(place.leaving for place in places.values()):
             return
         task, place = min(places.items(), key=lambda entry: entry[1].entered)
         if place.flying:
@@ -158,7 +159,7 @@ class Places:
         digest, tokens = request.prompt[-1] if request.prompt else (0, 0)
         before = next((one for one, _ in reversed(request.prompt) if one in place.tails), None)
         expected = place.tails.pop(before)[0] if before is not None else 0
-        self._under[request.call] = _Under(task, digest, expected, place.used)
+        self._under[request.call] = _Under(task, place, digest, expected, place.used)
         self._tail(place, digest, tokens, output)
         place.flying += 1
         place.used = now
@@ -168,9 +169,9 @@ class Places:
     def done(self, event: RouteDone) -> None:
         """A call has ended: how large its task has grown, whether it was found warm, where it is now."""
         under = self._under.pop(event.call, None)
-        place = None if under is None else self._home.get(under.task)
-        if under is None or place is None or place.replica != event.replica:
-            return
+        if under is None or self._home.get(under.task) is not under.place:
+            return  # its task has lost the place, or has another one elsewhere
+        place = under.place
         place.flying -= 1
         now = place.used if event.at is None else max(place.used, event.at)
         if event.cached_tokens is not None and under.expected and not event.failed:
