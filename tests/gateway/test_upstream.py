@@ -165,6 +165,9 @@ class Nobody:
         self.broken = breakdown
         self.ended.set()
 
+    def met(self, error: Exception) -> None:
+        raise error
+
 
 async def test_idle_connections_grow_old_and_a_fresh_one_is_used_first() -> None:
     clock = VirtualClock(1000.0)

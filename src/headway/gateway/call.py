@@ -1,8 +1,7 @@
 """One chat completion on its way: request in, replica chosen, answer relayed as it comes, account given at the end."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Concatenate, Final, ParamSpec, cast
+from typing import Final, cast
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
@@ -28,7 +27,6 @@ _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
 been closed by the replica before it read the request: an engine at work on it would not have hung up yet."""
 _OK: Final = 200
-_P = ParamSpec("_P")
 
 
 class Wiring:
@@ -54,18 +52,6 @@ class Wiring:
         self.limits = limits
         self.clock = clock
         self.unforeseen = unforeseen
-
-
-def _guarded(step: Callable[Concatenate["Call", _P], None]) -> Callable[Concatenate["Call", _P], None]:
-    """``step``, but a fault that nobody foresaw ends the call that it is met in, and no other."""
-
-    def guarded(call: "Call", /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        try:
-            step(call, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the event loop would only log it, and the client would wait
-            call.met(error)
-
-    return guarded
 
 
 class Call:
@@ -169,18 +155,18 @@ class Call:
 
     async def _connected(self) -> None:
         try:
-            connection = await self._pool.connect()
-        except HeadwayError as error:
-            self._connecting = None
-            self._pass_over(error)
-        except Exception as error:  # noqa: BLE001 - as above: a task's exception is nobody's
+            try:
+                connection = await self._pool.connect()
+            except HeadwayError as error:
+                self._connecting = None
+                self._pass_over(error)
+            else:
+                self._connecting = None
+                self._send(connection)
+        except Exception as error:  # noqa: BLE001 - a task's exception is nobody's, and the client would wait
             self._connecting = None
             self.met(error)
-        else:
-            self._connecting = None
-            self._send(connection)
 
-    @_guarded
     def _pass_over(self, error: HeadwayError) -> None:
         """The replica that was chosen cannot be sent anything: choose another."""
         self._wiring.fleet.mark(self._replica, False, str(error))  # noqa: FBT003 - the fleet's signature
@@ -197,7 +183,6 @@ class Call:
         self.record.setbacks += (Setback(replica=self._replica, error=error, start=self._begun, end=now),)
         self._begun = now
 
-    @_guarded
     def _send(self, connection: UpstreamConnection) -> None:
         record = self.record
         self._connection = connection
@@ -222,7 +207,6 @@ class Call:
 
     # --- what the engine's side tells
 
-    @_guarded
     def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer begins."""
         dropped = connection_bound(fields)
@@ -244,7 +228,6 @@ class Call:
         if status == _OK and (self._asked or self._plain):
             self._pool.asked_for_usage = self._asked
 
-    @_guarded
     def answer_body(self, data: bytes, now: float) -> None:
         """A piece of the answer."""
         try:
@@ -252,7 +235,6 @@ class Call:
         except BrokenAnswerError as error:
             self._cut(failure(error.error, 502, error))
 
-    @_guarded
     def answer_end(self, now: float) -> None:
         """The answer is complete."""
         self._connection = None
@@ -263,7 +245,6 @@ class Call:
         else:
             self._finish(now)
 
-    @_guarded
     def answer_broken(self, breakdown: Breakdown, now: float) -> None:
         """The exchange broke off; what becomes of the call then is told above."""
         connection = cast("UpstreamConnection", self._connection)
@@ -329,7 +310,7 @@ class Call:
     # --- ending
 
     def met(self, error: Exception) -> None:
-        """A fault that nobody foresaw."""
+        """A fault that nobody foresaw ends the call that it is met in, and no other."""
         problem = self._wiring.unforeseen.met(error)
         if not self._ended:
             self._cut(problem)

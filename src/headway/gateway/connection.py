@@ -27,7 +27,7 @@ class Breakdown(Struct, frozen=True, kw_only=True):
 
 
 class Exchange(Protocol):
-    """Who asked, and is told of the answer as it comes. After the last two nothing more is told."""
+    """Who asked, and is told of the answer as it comes. After the last three nothing more is told."""
 
     def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer's head; ``fields`` is its headers for looking up."""
@@ -43,6 +43,10 @@ class Exchange(Protocol):
 
     def answer_broken(self, breakdown: Breakdown, now: float) -> None:
         """There will be no (more) answer."""
+        ...
+
+    def met(self, error: Exception) -> None:
+        """Being told of the answer failed: a fault of our own that nobody foresaw."""
         ...
 
 
@@ -86,6 +90,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_transport",
         "_until_close",
         "deadline",
+        "on_body",
         "reused",
         "sent_at",
     )
@@ -96,7 +101,6 @@ class UpstreamConnection(asyncio.Protocol):
         self._clock = clock
         self._deadlines = deadlines
         self._transport: asyncio.Transport
-        self._parser = httptools.HttpResponseParser(self)
         self._exchange: Exchange | None = None
         self.deadline = NEVER
         self.sent_at = 0.0
@@ -111,6 +115,10 @@ class UpstreamConnection(asyncio.Protocol):
         self._headers: Headers = []
         self._fields: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
+        """What one read has brought of the answer's body, until it is told."""
+        self.on_body = self._body.append
+        """A piece of the body, as the parser tells it; once a token, so without a step between."""
+        self._parser = httptools.HttpResponseParser(self)
         self._until_close = False
         self._keep_alive = False
         self._complete = False
@@ -258,10 +266,6 @@ class UpstreamConnection(asyncio.Protocol):
         fields = self._fields = dict(self._headers)
         self._until_close = b"content-length" not in fields and b"transfer-encoding" not in fields
 
-    def on_body(self, data: bytes) -> None:
-        """A piece of the body."""
-        self._body.append(data)
-
     def on_message_complete(self) -> None:
         """The answer has ended."""
         self._complete = self._status >= _OK
@@ -269,18 +273,22 @@ class UpstreamConnection(asyncio.Protocol):
     # --- within
 
     def _tell(self, exchange: Exchange, now: float) -> None:
-        """Pass on what one read has brought."""
-        if not self._head_told and self._status:
-            self._head_told = True
-            exchange.answer_head(self._status, self._headers, self._fields)
-        body = self._body
-        if body:
-            self._body = []
-            exchange.answer_body(body[0] if len(body) == 1 else b"".join(body), now)
-        if self._complete and self._exchange is exchange:
-            self._exchange = None
-            self._end_or_rest()
-            exchange.answer_end(now)
+        """Pass on what one read has brought. A fault that is met then is the exchange's own, and no other's."""
+        try:
+            if not self._head_told and self._status:
+                self._head_told = True
+                exchange.answer_head(self._status, self._headers, self._fields)
+            body = self._body
+            if body:
+                data = b"".join(body)
+                body.clear()
+                exchange.answer_body(data, now)
+            if self._complete and self._exchange is exchange:
+                self._exchange = None
+                self._end_or_rest()
+                exchange.answer_end(now)
+        except Exception as error:  # noqa: BLE001 - the event loop would only log it, and the client would wait
+            exchange.met(error)
 
     def _end_or_rest(self) -> None:
         self.resume()
@@ -295,4 +303,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport.abort()
         if exchange is not None:
             breakdown = Breakdown(error=ErrorType(error), detail=detail, silent=not self._answered)
-            exchange.answer_broken(breakdown, self._clock.now())
+            try:
+                exchange.answer_broken(breakdown, self._clock.now())
+            except Exception as fault:  # noqa: BLE001 - as above
+                exchange.met(fault)

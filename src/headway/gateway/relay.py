@@ -133,7 +133,7 @@ class StreamRelay:
         told = False
         try:
             for event in events(whole):
-                told |= stream.feed(event, now)
+                told = stream.feed(event, now) or told
         except UpstreamError as error:
             raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
         return told

@@ -128,6 +128,10 @@ class _Reply:
         del now
         self._fail(breakdown.detail)
 
+    def met(self, error: Exception) -> None:
+        del error
+        self._fail("sent an answer that could not be taken")
+
     def _fail(self, detail: str) -> None:
         if not self.arrived.done():
             self.arrived.set_exception(UpstreamError(f"Replica {self._replica.id!r} {detail}."))

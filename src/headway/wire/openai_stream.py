@@ -140,18 +140,20 @@ class AnswerStream:
                 fix="Check that the upstream URL is an OpenAI-compatible /v1 endpoint.",
             ) from error
         for choice in chunk.choices or ():
-            if choice.delta is not None:
-                self._delta(choice.delta, choice.index, now)
-            if choice.finish_reason is not None and choice.index == 0:
+            delta = choice.delta
+            if delta is not None and (delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning):
+                self._token(delta, choice.index, now)
+            if choice.finish_reason is not None and not choice.index:
                 self._finish_reason = choice.finish_reason
         if self._model is None:
             self._model = chunk.model
-        if chunk.usage is not None:
-            self._usage = chunk.usage
         if chunk.timings is not None:
             self._timings = chunk.timings
-        if chunk.error != NULL:
+        if chunk.error is not NULL and chunk.error != NULL:
             self.failed = True
+        if chunk.usage is None:
+            return False
+        self._usage = chunk.usage
         return _only_usage(chunk)
 
     def itl(self) -> Itl | None:
@@ -169,15 +171,13 @@ class AnswerStream:
             model=self._model,
         )
 
-    def _delta(self, delta: _Delta, index: int, now: float) -> None:
-        content, tools = delta.content, delta.tool_calls
-        if not (content or tools or delta.reasoning_content or delta.reasoning):
-            return
+    def _token(self, delta: _Delta, index: int, now: float) -> None:
         last, self.last_token = self.last_token, now
         if last is None:
             self.first_token = now
         else:
             self._gaps.add(now - last)
+        content = delta.content
         if content and self.first_visible is None:
             self.first_visible = now
         if index:
@@ -185,9 +185,8 @@ class AnswerStream:
         if content and self._room >= len(content):
             self._room -= len(content)
             self._content.append(content)
-        if tools:
-            for piece in tools:
-                self._tool_piece(piece)
+        for piece in delta.tool_calls or ():
+            self._tool_piece(piece)
 
     def _tool_piece(self, piece: WireToolCall) -> None:
         tool = self._tool_at.get(piece.index)
