@@ -28,6 +28,7 @@ from headway.app.report.terminal import render_task
 from headway.core.budget import Budget, StageBudget
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Span
+from headway.core.spent import Sum
 from headway.core.usage import Usage
 from headway.trace.account import TaskAccount, account_of
 from headway.trace.archive import Archive
@@ -217,3 +218,13 @@ def test_a_suggested_budget_says_what_it_does_not_know(headway: Run, tmp_path: P
     assert "# No limit on cost: unknown for all tasks." in ran.out
     assert "# No limit on p95, p99: 10 timed tasks are too few to bound it." in ran.out
     assert "tokens = 360" in ran.out  # 100 + 200 in, 2 x 10 out, and a tenth: 352, to two digits
+
+
+def test_what_a_finding_costs_is_a_lower_bound_where_some_tasks_have_no_price() -> None:
+    report = studied([costly(imported(1, 9)), imported(2, 9)]).report()
+    (row,) = (row for row in report.recurring if row.name == "iterations-dominate")
+    assert row.cost == Sum(80_000, 1, 2)  # eight of nine calls, a cent each
+    told = next(one for one in json.loads(set_json(report, None))["recurring"] if one["name"] == row.name)
+    assert (told["cost_usd_micro"], told["cost_usd_micro_at_least"]) == (None, {"sum": 80_000, "known": 1, "of": 2})
+    assert "iterations-dominate 2 of 2 48.00 92.3 % ≥ $0.0800" in printed(render_set(report))
+    assert "≥ $0.0800" in words(html_set(report, [], []))

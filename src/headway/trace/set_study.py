@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from headway.core.money import MicroUsd
 from headway.core.span import Span
+from headway.core.spent import Sum, summed
 from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.filed import Filed, Row, pack, unpack
@@ -62,8 +62,8 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     """Sum over the tasks of which it is known; unknown where that is none."""
     share: float
     """Of the E2E of all sampled tasks together."""
-    cost: MicroUsd | None
-    """Likewise."""
+    cost: Sum
+    """Micro-USD over the tasks; those of which it is unknown make it a lower bound."""
     worst: Finding
     """The dearest one."""
     worst_task: TaskId
@@ -283,7 +283,6 @@ def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:
     for name, pairs in found.items():
         worst, where = max(pairs, key=lambda pair: (pair[0].seconds or 0.0, pair[0].cost or 0))
         seconds = _known(finding.seconds for finding, _ in pairs)
-        cost = _known(finding.cost for finding, _ in pairs)
         rows.append(
             FindingRow(
                 name=name,
@@ -291,12 +290,12 @@ def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:
                 of=len(sample),
                 seconds=seconds,
                 share=(seconds or 0.0) / whole if whole else 0.0,
-                cost=None if cost is None else MicroUsd(round(cost)),
+                cost=summed(finding.cost for finding, _ in pairs),
                 worst=worst,
                 worst_task=where,
             )
         )
-    return tuple(sorted(rows, key=lambda row: (-row.share, -(row.cost or 0), -row.tasks, row.name)))
+    return tuple(sorted(rows, key=lambda row: (-row.share, -row.cost.total, -row.tasks, row.name)))
 
 
 def _known(values: Iterable[float | None]) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from headway.app.report.document import AtLeast, FindingLine, LeftOut, at_least, finding_line, left_out_of
+from headway.app.report.document import AtLeast, FindingLine, LeftOut, Sum, at_least, finding_line, left_out_of, sum_of
 from headway.trace.facts import CallPoint, TaskFacts
 from headway.trace.set_study import ChangedSet, LeverRow, SetReport
 from headway.trace.sets import Row, SetAnatomy, Spread
@@ -97,6 +97,8 @@ class Recurring(Struct, frozen=True, kw_only=True):
     path_s: float | None
     share: float
     cost_usd_micro: int | None
+    cost_usd_micro_at_least: Sum
+    """Over the tasks; of some it may be unknown."""
     worst_task: str
     worst: FindingLine
 
@@ -276,7 +278,8 @@ def _recurring(report: SetReport) -> tuple[Recurring, ...]:
             of=row.of,
             path_s=row.seconds,
             share=row.share,
-            cost_usd_micro=row.cost,
+            cost_usd_micro=row.cost.exact,
+            cost_usd_micro_at_least=sum_of(row.cost),
             worst_task=row.worst_task,
             worst=finding_line(row.worst),
         )

@@ -210,7 +210,7 @@ def _recurring(report: SetReport, decimals: int) -> Iterable[RenderableType]:
             f"{count(row.tasks)} of {count(row.of)}",
             f"{row.seconds:,.{decimals}f}" if row.seconds else "",
             per_cent(row.share) if row.seconds else "",
-            money(row.cost) if row.cost else "",
+            paid(row.cost, short=True) if row.cost.total else "",
         )
         for row in report.recurring
     ]
