@@ -7,6 +7,7 @@ from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
 from headway.core.span import ModelCall, Span, ToolUse
+from headway.trace.sources.otel.conversation import waits_between
 from headway.trace.sources.otel.genai import UNKNOWN_MODEL
 from headway.trace.sources.otel.issuers import find_issuers
 from headway.trace.sources.otel.reading import Message, Nameless, OldCall, Reading, Sending, StreamEnd
@@ -48,6 +49,9 @@ def whole(readings: Sequence[Reading]) -> Whole:
         remarks += _end_streams(spans, readings)
     _name_models(spans)
     remarks += find_issuers(spans)
+    waits, told = waits_between(spans)
+    spans += waits
+    remarks += told
     first = min([one for one in readings if one.asked], key=lambda one: one.span.start, default=None)
     return Whole(tuple(spans), None if first is None else first.asked, tuple(remarks))
 
