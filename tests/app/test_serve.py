@@ -305,31 +305,6 @@ def test_a_wrong_command_ends_with_one_line_and_the_way_out(
     assert said.count(b"\n") <= 2
 
 
-async def test_limits_come_from_flags_and_from_the_configuration_here(tmp_path: Path) -> None:
-    (tmp_path / "headway.toml").write_text('[gateway.limits]\nbody_bytes = "1 KiB"\nresponse_bytes = "2 KiB"\n')
-    async with FakeEngine(lambda _: Reply(content="x" * 3000)) as engine:
-        flags = ("--upstream", engine.url, "--port", "0", "--no-admin", "--no-record", "--body-bytes", "200")
-        process = await asyncio.create_subprocess_exec(
-            Path(sys.executable).with_name("headway"),
-            "serve",
-            "--json",
-            *flags,
-            cwd=tmp_path,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            assert process.stdout is not None
-            url = json.loads(await process.stdout.readline())["url"]
-            async with openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0) as client:
-                with pytest.raises(openai.APIStatusError, match="limit of 200"):
-                    await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "y" * 200}])
-                with pytest.raises(openai.APIStatusError, match="longer than 2048 bytes"):
-                    await ask(client, "m")
-        finally:
-            process.terminate()
-            assert await process.wait() == 0
-
-
 def local_model() -> Path:
     weights = locate()
     if weights is None:

@@ -32,9 +32,11 @@ def identity(evidence: Evidence, *, opens: bool = False) -> Identity:
     return Identity(task=TaskId("t"), session=SessionId("s"), evidence=evidence, confidence=1.0, opens_task=opens)
 
 
-def samples(metrics: Metrics, view: FleetView = EMPTY, recorded: int = 0, dropped: int = 0) -> Callable[..., float]:
+def samples(
+    metrics: Metrics, view: FleetView = EMPTY, recorded: int = 0, dropped: int = 0, lost: int = 0
+) -> Callable[..., float]:
     """Look a sample up by its name and the labels that matter."""
-    page = metrics.render(view, spans_recorded=recorded, spans_dropped=dropped).decode()
+    page = metrics.render(view, spans_recorded=recorded, spans_dropped=dropped, spans_lost=lost).decode()
     found = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
 
     def value(name: str, **labels: str) -> float:
@@ -62,7 +64,7 @@ def test_a_streamed_call_is_counted_in_every_family() -> None:
             )
         )
     )
-    value = samples(metrics, recorded=7, dropped=2)
+    value = samples(metrics, recorded=7, dropped=2, lost=3)
     assert value("headway_requests_total", gen_ai_request_model="m", replica="r1", status="ok") == 1
     # 2 s lie in the bucket up to 2.56 and not in the one up to 1.28
     assert value("gen_ai_server_request_duration_seconds_sum") == 2.0
@@ -86,6 +88,7 @@ def test_a_streamed_call_is_counted_in_every_family() -> None:
     assert value("headway_task_identity_total", evidence="new") == 1
     assert value("headway_spans_recorded_total") == 7
     assert value("headway_spans_dropped_total") == 2
+    assert value("headway_spans_lost_total") == 3
 
 
 def test_what_is_unknown_is_not_counted_as_nought() -> None:
@@ -125,7 +128,7 @@ def test_other_work_is_passed_over() -> None:
     metrics.observe_call(
         Span(task=TaskId("t"), id=SpanId("s"), parent=None, name="x", start=0.0, end=1.0, work=ToolUse(name="x"))
     )
-    assert b"headway_requests_total{" not in metrics.render(EMPTY, spans_recorded=0, spans_dropped=0)
+    assert b"headway_requests_total{" not in metrics.render(EMPTY, spans_recorded=0, spans_dropped=0, spans_lost=0)
 
 
 def test_replicas_and_the_process_itself() -> None:
@@ -153,7 +156,7 @@ def test_made_up_names_share_a_label() -> None:
     assert value("headway_requests_total", gen_ai_request_model="m1") == 2
     assert value("headway_requests_total", gen_ai_request_model="other", replica="r") == 51
     assert value("headway_requests_total", gen_ai_request_model="other", replica="") == 1
-    page = metrics.render(EMPTY, spans_recorded=0, spans_dropped=0)
+    page = metrics.render(EMPTY, spans_recorded=0, spans_dropped=0, spans_lost=0)
     assert page.count(b"headway_requests_total{") == MODELS + 2
 
 
@@ -161,7 +164,7 @@ def test_made_up_names_share_a_label() -> None:
 def test_any_model_name_survives_the_page(name: str) -> None:
     metrics = Metrics()
     metrics.observe_call(span(ModelCall(model=name, replica=name)))
-    page = metrics.render(EMPTY, spans_recorded=0, spans_dropped=0).decode()
+    page = metrics.render(EMPTY, spans_recorded=0, spans_dropped=0, spans_lost=0).decode()
     families = {family.name: family for family in text_string_to_metric_families(page)}
     assert families["headway_requests"].samples[0].labels == {
         "gen_ai_request_model": name,

@@ -168,12 +168,11 @@ def test_a_file_that_is_taken_away_is_noticed_counted_and_made_anew(
         for number in (3, 4):
             recorder.record(span(number))
             assert recorder.flush(timeout=20)
-        assert (recorder.recorded, recorder.dropped) == (5, 3)
+        assert (recorder.recorded, recorder.dropped, recorder.lost) == (5, 0, 3)
         with Store(path, readonly=True) as reader:
             assert reader.spans(T) == tuple(span(number) for number in ((3, 4, 99) if replaced else (3, 4)))
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path} was removed or replaced: 3 spans written to it are gone",
-        "3 of 5 spans were dropped",
+        f"{path} was removed or replaced; spans gone with it: 3",
     ]
 
 
@@ -208,7 +207,7 @@ def test_closing_on_a_store_that_always_refuses_ends_and_counts(caplog: pytest.L
     recorder.close(timeout=0.05)
     assert (recorder.recorded, recorder.dropped) == (0, 3000)
     assert caplog.text.count("spans are kept waiting") == 1
-    assert "3000 of 3000 spans were dropped" in caplog.text
+    assert "spans dropped: 3000 of 3000" in caplog.text
 
 
 def test_one_span_that_cannot_be_encoded_costs_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

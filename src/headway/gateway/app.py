@@ -191,7 +191,10 @@ class Gateway:
     def _metrics_page(self) -> bytes:
         journal = self.journal
         page = self.metrics.render(
-            self.fleet.view(), spans_recorded=journal.spans_recorded, spans_dropped=journal.spans_dropped
+            self.fleet.view(),
+            spans_recorded=journal.spans_recorded,
+            spans_dropped=journal.spans_dropped,
+            spans_lost=journal.spans_lost,
         )
         return page + (
             b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"

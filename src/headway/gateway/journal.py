@@ -90,13 +90,18 @@ class Journal:
 
     @property
     def spans_recorded(self) -> int:
-        """Spans that are in the store."""
+        """Spans that were written to the store."""
         return 0 if self._recorder is None else self._recorder.recorded
 
     @property
     def spans_dropped(self) -> int:
-        """Spans that never will be."""
+        """Spans that never were, and never will be."""
         return 0 if self._recorder is None else self._recorder.dropped
+
+    @property
+    def spans_lost(self) -> int:
+        """Spans that were, and are gone with the store's file."""
+        return 0 if self._recorder is None else self._recorder.lost
 
     def open(self, received: float) -> CallRecord:
         """A record for a request that came at ``received``."""

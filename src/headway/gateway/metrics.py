@@ -114,7 +114,7 @@ class Metrics:
             self._evidence[identity.evidence] = self._evidence.get(identity.evidence, 0) + 1
             self._tasks += identity.opens_task
 
-    def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int) -> bytes:
+    def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int, spans_lost: int) -> bytes:
         """The page for ``GET /metrics``, in Prometheus' text format, version 0.0.4."""
         lines = [
             *self._calls(),
@@ -127,8 +127,24 @@ class Metrics:
                 [({"evidence": evidence}, count) for evidence, count in self._evidence.items()],
             ),
             *_replicas(view),
-            *_family("headway_spans_recorded_total", "counter", "Spans handed to the store.", [({}, spans_recorded)]),
-            *_family("headway_spans_dropped_total", "counter", "Spans lost for good.", [({}, spans_dropped)]),
+            *_family(
+                "headway_spans_recorded_total",
+                "counter",
+                "Spans written to the store; those lost with it later are among them.",
+                [({}, spans_recorded)],
+            ),
+            *_family(
+                "headway_spans_dropped_total",
+                "counter",
+                "Spans never written: the buffer was full, or the store or the span could not be written.",
+                [({}, spans_dropped)],
+            ),
+            *_family(
+                "headway_spans_lost_total",
+                "counter",
+                "Spans that were written and are gone, because the store's file was removed or replaced.",
+                [({}, spans_lost)],
+            ),
             *_process(),
         ]
         return ("\n".join(lines) + "\n").encode(errors="replace")

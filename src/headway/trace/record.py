@@ -41,9 +41,9 @@ class SpanSink(Protocol):
 class Recorder:
     """A bounded buffer of spans and the thread that empties it into a store, which stays the caller's to close.
 
-    ``recorded`` counts spans that were written to the store; ``dropped`` those that are not in it in the end: the
-    buffer was full, they could not be encoded, the store could not be written before `close` gave up. Every span taken
-    is in exactly one of the two; those whose file was taken away after they were written are in both.
+    ``recorded`` counts spans that were written to the store; ``dropped`` those that never were: the buffer was full,
+    they could not be encoded, the store could not be written before `close` gave up. Every span taken is in exactly one
+    of the two. ``lost`` counts those of the recorded whose file was taken away afterwards.
 
     Args:
         store: where spans go. It is only used from the recorder's thread.
@@ -78,8 +78,13 @@ class Recorder:
 
     @property
     def dropped(self) -> int:
-        """Spans lost for good."""
-        return self._overflowed + self._abandoned + self._store.lost
+        """Spans that were never written."""
+        return self._overflowed + self._abandoned
+
+    @property
+    def lost(self) -> int:
+        """Spans that were written and are gone with their file."""
+        return self._store.lost
 
     @property
     def waiting(self) -> int:
@@ -112,8 +117,8 @@ class Recorder:
         self._wake.set()
         self._thread.join(timeout + _GRACE)
         if self.dropped:
-            taken = self.recorded + self._overflowed + self._abandoned
-            _log.warning("%d of %d spans were dropped", self.dropped, taken)
+            taken = self.recorded + self.dropped
+            _log.warning("spans dropped: %d of %d", self.dropped, taken)
 
     def _run(self) -> None:
         pause = self._interval

@@ -221,7 +221,7 @@ class Store:
         if found is not None and found == self._file:
             return
         if self._file is not None:
-            _log.error("%s was removed or replaced: %d spans written to it are gone", self.path, self._written)
+            _log.error("%s was removed or replaced; spans gone with it: %d", self.path, self._written)
             self.lost += self._written
             self._written, self._file = 0, None
             self._db.close()
