@@ -292,3 +292,12 @@ async def test_a_reset_reaches_the_client_as_a_reset(stream: bool) -> None:
     async with FakeEngine(lambda _: Reply(content="a b c d", fault="reset_mid_stream")) as engine:
         with pytest.raises(ConnectionResetError):
             await raw(engine, stream=stream)
+
+
+@pytest.mark.parametrize("options", [3, "usage", [True], True])
+async def test_stream_options_that_are_no_object_are_refused(options: object) -> None:
+    async with FakeEngine() as engine, client_of(engine) as client:
+        with pytest.raises(openai.BadRequestError, match="expected an object"):
+            await client.chat.completions.create(
+                model="m", messages=QUESTION, stream=True, extra_body={"stream_options": options}
+            )

@@ -153,6 +153,8 @@ class FakeEngine:
             body = msgspec.json.decode(raw, type=dict[str, Any])
         except msgspec.DecodeError as error:
             return Reply(status=400, error=f"request body: {error}"), {}
+        if not isinstance(body.get("stream_options"), dict | None):
+            return Reply(status=400, error="stream_options: expected an object"), {}
         self.requests.append(body)
         self.headers.append({name: value for name, value in headers.items() if name not in _SECRET})
         self.changed()
