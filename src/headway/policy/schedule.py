@@ -196,8 +196,8 @@ class Scheduler:
                 step = self._try(queue, waiting, view, now)
                 if step is not None:
                     return step
-            if not patient:
-                self._press([load.replica.id for load in able(head.request, view)], now)
+            if not patient and self._press([load.replica.id for load in able(head.request, view)], now):
+                return self._try(queue, head, view, now)
         return None
 
     def _try(self, queue: Queue, waiting: Waiting, view: FleetView, now: float) -> Dispatch | Refused | None:
@@ -231,11 +231,12 @@ class Scheduler:
         uncached = (waiting.request.prompt[-1][1] if waiting.request.prompt else 0) - held
         return self._window(replica).open(waiting.lane, load, uncached, self._known.speeds.pace(replica), now)
 
-    def _press(self, replicas: list[ReplicaId], now: float) -> None:
-        """The first in the queue has run out of patience: somewhere a task gives up its place, one at a time."""
-        if replicas and now - self._pressed >= self._patience / 4:
-            self._pressed = now
-            self.places.press(max(replicas, key=self.places.count))
+    def _press(self, replicas: list[ReplicaId], now: float) -> bool:
+        """The first in the queue has run out of patience: a task gives up its place, one at a time; whether now."""
+        if not self._admit_tasks or not replicas or now - self._pressed < self._patience / 4:
+            return False
+        self._pressed = now
+        return self.places.press(max(replicas, key=self.places.count))
 
     # --- sending
 

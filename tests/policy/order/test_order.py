@@ -64,6 +64,8 @@ def test_first_come_is_by_task() -> None:
     order = FirstCome()
     in_order(order, waiting("a1", 1.0, task="a"), waiting("b1", 2.0, task="b"))
     assert in_order(order, waiting("c1", 3.0, task="c"), waiting("a2", 9.0, task="a")) == ["a2", "c1"]
+    assert in_order(order, waiting("c2", 9.0, task="c"), waiting("a3", 302.0, task="a")) == ["a3", "c2"]
+    assert in_order(order, waiting("c3", 9.0, task="c"), waiting("a4", 304.0, task="a")) == ["c3", "a4"]
 
 
 def test_least_attained_ages() -> None:

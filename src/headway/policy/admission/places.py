@@ -19,7 +19,7 @@ from headway.policy.speed import Speeds
 _TAILS: Final = 16
 """Separate histories of one task (its sub-agents) that are counted."""
 _AWAY: Final = 50_000
-_UNPRESSED: Final = 0.01
+_UNPRESSED: Final = 0.001
 """What keeping a place costs others in each second while nobody waits: next to nothing."""
 _SMOOTHING: Final = 0.1
 
@@ -134,16 +134,20 @@ class Places:
                 else:
                     places[task].leaving = True
 
-    def press(self, replica: ReplicaId) -> None:
-        """Somebody has waited too long: the task that has had its place longest gives it up at its turn's end."""
+    def press(self, replica: ReplicaId) -> bool:
+        """Somebody has waited too long: the task that has had its place longest gives it up; whether it has now.
+
+        One that is being served does so at the end of its turn, and until then no other has to.
+        """
         places = self._at.get(replica)
         if not places or any(place.leaving for place in places.values()):
-            return
+            return False
         task, place = min(places.items(), key=lambda entry: entry[1].entered)
         if place.flying:
             place.leaving = True
-        else:
-            self._give_up(task, place, ended=False)
+            return False
+        self._give_up(task, place, ended=False)
+        return True
 
     def sent(self, replica: ReplicaId, request: RouteRequest, output: int, now: float) -> None:
         """A call was sent; its task has a place there from now on."""

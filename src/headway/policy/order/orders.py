@@ -7,6 +7,7 @@ from headway.core.task import SpanId, TaskId
 from headway.policy.order.waiting import AGING, LONGEST, Served, Waiting
 
 _REMEMBERED: Final = 50_000
+_SENIORITY: Final = 300.0
 _SLACK: Final = 300.0
 """Seconds that a task without a deadline is given."""
 
@@ -15,6 +16,7 @@ class FirstCome:
     """First come, first served, by task: a task's later calls go before the first call of a later task.
 
     Started tasks hold memory, so ending them before others begin holds the least of it (Continuum's job-level order).
+    Having come early is worth five minutes at most: key = max(arrival of the task, arrival of the call - 300).
     """
 
     name = "first-come"
@@ -32,7 +34,7 @@ class FirstCome:
             came = self._came[task] = waiting.arrived
             if len(self._came) > _REMEMBERED:
                 self._came.popitem(last=False)
-        return came
+        return max(came, waiting.arrived - _SENIORITY)
 
     def observe(self, event: Served) -> None:
         """Nothing is learnt."""
