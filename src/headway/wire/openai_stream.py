@@ -177,7 +177,7 @@ class AnswerStream:
             self.first_token = now
         else:
             self._gaps.add(now - last)
-        content = delta.content
+        content, tools = delta.content, delta.tool_calls
         if content and self.first_visible is None:
             self.first_visible = now
         if index:
@@ -185,8 +185,9 @@ class AnswerStream:
         if content and self._room >= len(content):
             self._room -= len(content)
             self._content.append(content)
-        for piece in delta.tool_calls or ():
-            self._tool_piece(piece)
+        if tools:
+            for piece in tools:
+                self._tool_piece(piece)
 
     def _tool_piece(self, piece: WireToolCall) -> None:
         tool = self._tool_at.get(piece.index)

@@ -10,6 +10,8 @@ _BLANK_LINE: Final = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 """An event ends where two line ends meet; atomic, so that one CRLF is never read as two."""
 _FIELD: Final = re.compile(rb"[A-Za-z][\w-]*(?::|$)|:|$")
 """How a line of an event stream may start: a field, a comment, or nothing at all."""
+_LF: Final = 10
+_CR: Final = 13
 _LONGEST_CUT: Final = 3
 """A blank line that is not yet recognised can hold at most the last three bytes (CR LF CR)."""
 
@@ -42,7 +44,7 @@ class EventScanner:
         """
         tail = self._tail
         if not tail:
-            if chunk[-2:] == b"\n\n":
+            if chunk.endswith(b"\n\n"):
                 return chunk
             end = _last_blank_line(chunk, 0)
             whole, rest = chunk[:end], chunk[end:]
@@ -77,8 +79,10 @@ def events(whole: bytes) -> list[bytes]:
     Raises:
         UpstreamError: a line is no field at all, so this is something else than an event stream.
     """
-    if whole[:6] == b"data: " and whole.find(b"\n") == len(whole) - 2 and b"\r" not in whole:
-        return [whole[6:-2]]
+    if whole.startswith(b"data: ") and whole.endswith(b"\n\n"):
+        data = whole[6:-2]
+        if _LF not in data and _CR not in data:  # one event in one line: looked for as numbers, which is a bare memchr
+            return [data]
     found: list[bytes] = []
     lines: list[bytes] = []
     for line in whole.splitlines():
