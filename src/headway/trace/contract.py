@@ -1,5 +1,6 @@
 """From a task tree to what the task waited for: work and agents stay, the rest is spliced out."""
 
+from collections.abc import Sequence
 from itertools import compress, repeat
 from operator import is_
 from typing import TypeVar
@@ -35,6 +36,8 @@ class Contraction(Struct, frozen=True, kw_only=True):
     """Work that its holder did not wait for; what hangs below it is not listed again."""
     adrift: bytearray
     """Whether a span is detached or hangs below one that is."""
+    early: dict[int, int]
+    """Tools that began while the answer that asks for them still came, and ended after it, with the call it is of."""
     untimed: frozenset[int]
     """Tools of which only the gap is known that they share with others: how long each took is not."""
     notes: list[str]
@@ -153,9 +156,28 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
         calls=calls,
         detached=detached,
         adrift=adrift,
+        early=_early(tree, nodes, holder, lo, hi),
         untimed=untimed,
         notes=notes,
     )
+
+
+def _early(
+    tree: Tree, nodes: Sequence[int], holder: Sequence[int], lo: Sequence[float], hi: Sequence[float]
+) -> dict[int, int]:
+    asking = {tree.spans[i].id: i for i in nodes if tree.kinds[i] is ModelCall}
+    found: dict[int, int] = {}
+    for i in nodes:
+        work = tree.spans[i].work
+        call = asking.get(work.issued_by) if isinstance(work, ToolUse) and work.issued_by is not None else None
+        if (
+            call is not None
+            and holder[call] == holder[i]
+            and lo[call] < lo[i] < hi[call] - EPSILON
+            and hi[i] > hi[call] + EPSILON
+        ):
+            found[i] = call
+    return found
 
 
 def _apart(

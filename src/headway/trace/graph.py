@@ -12,7 +12,8 @@ from headway.trace.tree import EPSILON
 class Graph(Struct, frozen=True, kw_only=True):
     """Spans by the tree's index. A span starts ``gap`` after the last of those it waited for.
 
-    Whatever else its holder had finished (within EPSILON) when a span started is taken to be waited for. A holder ends
+    Whatever else its holder had finished (within EPSILON) when a span started is taken to be waited for; and by a tool
+    that began while the answer that asks for it still came, that answer's end: its gap is negative. A holder ends
     ``tail`` after the last of all that it holds; a span that holds nothing, ``tail`` after its own start.
     """
 
@@ -45,20 +46,28 @@ def graph_of(held: Contraction) -> Graph:
     # A span is waited for from EPSILON before its end on, but not before its start.
     spans = zip(lo, hi, strict=True)
     ready = [end - EPSILON if end - EPSILON > start else nextafter(start, inf) for start, end in spans]
+    begin = lo  # when a span has all that it waits for, but for its gap
+    if held.early:
+        begin = [*lo]
+        for i, call in held.early.items():
+            begin[i] = hi[call]
     for above, inner in reversed(children.items()):
-        graph.inside.append((above, _inside(above, inner, held, ready, graph)))
+        graph.inside.append((above, _inside(above, inner, held, (begin, ready), graph)))
     return graph
 
 
-def _inside(holder: int, inner: list[int], held: Contraction, ready: Sequence[float], graph: Graph) -> list[int]:
+def _inside(
+    holder: int, inner: list[int], held: Contraction, when: tuple[Sequence[float], Sequence[float]], graph: Graph
+) -> list[int]:
     """What happens in one holder up to its end; sets the gaps and the tail on the way."""
     lo, hi, gap, before = held.lo, held.hi, graph.gap, graph.before
     events: list[int] = []
-    starts, started = sorted(inner, key=lo.__getitem__), 0
+    begin, ready = when
+    starts, started = sorted(inner, key=begin.__getitem__), 0
     latest, waited = lo[holder], holder
     for done in sorted(inner, key=ready.__getitem__):
         until = ready[done]
-        while started < len(starts) and lo[starts[started]] < until:
+        while started < len(starts) and begin[starts[started]] < until:
             i = starts[started]
             gap[i], before[i] = lo[i] - latest, waited
             events.append(i)
