@@ -76,6 +76,8 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "share": 0.1073,
         "tokens": None,
         "cost_usd_micro": 412,
+        "tokens_at_least": None,
+        "cost_usd_micro_at_least": None,
         "assumes": "all but the new messages are cached",
         "tradeoff": "None.",
         "rule": "prefill is linear in the tokens that are not cached",

@@ -38,6 +38,7 @@ from headway.trace.filed import put_away
 from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported
 from headway.trace.stats import Bootstrap
+from headway.trace.whatif import parse, what_if
 
 Run = Callable[..., Any]
 
@@ -228,3 +229,34 @@ def test_what_a_finding_costs_is_a_lower_bound_where_some_tasks_have_no_price() 
     assert (told["cost_usd_micro"], told["cost_usd_micro_at_least"]) == (None, {"sum": 80_000, "known": 1, "of": 2})
     assert "iterations-dominate 2 of 2 48.00 92.3 % ≥ $0.0800" in printed(render_set(report))
     assert "≥ $0.0800" in words(html_set(report, [], []))
+
+
+def test_what_a_lever_saves_is_a_lower_bound_in_every_face(account: TaskAccount, study: SetStudy) -> None:
+    # of the first two calls one may go: half of 2,011 tokens and of a cent, and of what the silent one took
+    assert "one iteration fewer saves 3.000 s (37.5 %), at least 1,005 tokens, at least $0.005000" in printed(
+        render_task(account)
+    )
+    assert "at least 1,005 tokens, at least $0.005000" in words(html_task(account))
+    assert "| one iteration fewer | 3.000 s (37.5 %) | at least 1,005 | at least \\$0.005000 |" in markdown_task(
+        account
+    )
+    (lever,) = (one for one in json.loads(task_json(account))["levers"] if one["key"] == "one-iteration-fewer")
+    assert (lever["tokens"], lever["tokens_at_least"]) == (None, 1005)
+    assert (lever["cost_usd_micro"], lever["cost_usd_micro_at_least"]) == (None, 5000)
+    # the other task of the set would do without 1,011 tokens and a cent: (1,005 + 1,011) / 2 and $0.015 / 2
+    assert "≥ 1,008 ≥ $0.007500" in printed(render_set(study.report()))
+    assert "≥ 1,008" in words(html_set(study.report(), [], []))
+    assert "| at least 1,008 | at least \\$0.007500 |" in markdown_set(study.report())
+    told = next(one for one in json.loads(set_json(study.report(), None))["levers"] if one["tokens_at_least"] == 1008)
+    assert (told["tokens"], told["cost_usd_micro"], told["cost_usd_micro_at_least"]) == (None, None, 7500)
+
+
+def test_what_a_change_saves_is_a_lower_bound_but_not_where_it_may_cost_more() -> None:
+    one = silent_first(1)
+    less = what_if(one.spans, parse("iterations -1"))
+    assert (less.tokens, less.tokens_least, less.cost_least) == (None, 1005, 5000)
+    account = account_of(one.spans, one.verdict)
+    assert "at least 1,005 tokens saved, at least $0.005000 saved" in printed(render_task(account, outcome=less))
+    assert json.loads(task_json(account, None, less))["what_if"]["tokens_at_least"] == 1005
+    more = what_if(one.spans, parse("output 2x"))
+    assert (more.tokens, more.tokens_least) == (None, None)

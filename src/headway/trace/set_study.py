@@ -49,6 +49,9 @@ class LeverRow(Struct, frozen=True, kw_only=True):
     """Mean per task; unknown when it is for any task in which it saves."""
     cost: float | None
     """Micro-USD, mean per task."""
+    tokens_least: float | None = None
+    """What of the tokens is known, mean per task; unknown where it is of no task."""
+    cost_least: float | None = None
 
 
 class FindingRow(Struct, frozen=True, kw_only=True):
@@ -80,6 +83,9 @@ class ChangedSet(Struct, frozen=True, kw_only=True):
     """Saved, mean per task; unknown when it is for any."""
     cost: float | None
     """Micro-USD saved, mean per task."""
+    tokens_least: float | None = None
+    """What of the tokens is known, mean per task; unknown where it is of no task."""
+    cost_least: float | None = None
     notes: tuple[tuple[str, int], ...]
     """Sentences on what could not be done, and in how many tasks."""
 
@@ -249,6 +255,8 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
                 after=quantiles(replayed, _AT),
                 tokens=_mean((lever.tokens for lever in saved.values()), len(sample)),
                 cost=_mean((lever.cost for lever in saved.values()), len(sample)),
+                tokens_least=_least((lever.tokens_least for lever in saved.values()), len(sample)),
+                cost_least=_least((lever.cost_least for lever in saved.values()), len(sample)),
             )
         )
     return tuple(sorted(rows, key=lambda row: tuple(row.after[i].value - row.before[i].value for i in (1, 0))))
@@ -264,6 +272,8 @@ def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
         after=quantiles((outcome.after for outcome in outcomes), _AT),
         tokens=_mean((outcome.tokens for outcome in outcomes), len(outcomes)),
         cost=_mean((outcome.cost for outcome in outcomes), len(outcomes)),
+        tokens_least=_least((outcome.tokens_least for outcome in outcomes), len(outcomes)),
+        cost_least=_least((outcome.cost_least for outcome in outcomes), len(outcomes)),
         notes=tuple(notes.most_common()),
     )
 
@@ -271,6 +281,11 @@ def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
 def _mean(values: Iterable[int | None], size: int) -> float | None:
     known = list(values)
     return None if None in known else sum(value or 0 for value in known) / size
+
+
+def _least(values: Iterable[int | None], size: int) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / size if known else None
 
 
 def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:

@@ -10,9 +10,10 @@ from headway.core.budget import seconds
 from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, ToolUse
+from headway.core.spent import added, summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
-from headway.trace.levers.lever import micro, part, spared, total
+from headway.trace.levers.lever import Saved, micro, money, part, spared
 from headway.trace.levers.tools import at_once
 from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
@@ -79,6 +80,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Neither read nor written any more, or read from the cache instead of computed; negative: more of them."""
     cost: MicroUsd | None
     """Saved; negative: dearer."""
+    tokens_least: int | None = None
+    """What of the tokens saved is known, also where not all is; unknown where what is not known may be negative."""
+    cost_least: MicroUsd | None = None
     notes: tuple[str, ...]
     """Plain sentences: what could not be done, what was guessed."""
     alike: tuple[str, ...] = ()
@@ -158,16 +162,18 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
         notes.add("Tools that share one gap are taken to have run one after another, equally long.")
     output = _product(one.factor for one in changes if isinstance(one, Output))
     left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
-    tokens, cost = _tokens(case, left, found, output)
+    changed = _tokens(case, left, found, output)
     spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
-    money = total([cost, spare.cost])
+    tokens, cost = added([changed.tokens, spare.tokens]), added([changed.cost, spare.cost])
     for name in _absent(case, changes):
         notes.add(f"{name} does not occur in this task, or was not measured apart.")
     return Outcome(
         before=case.study.e2e,
         after=change.replayed(),
-        tokens=total([tokens, spare.tokens]),
-        cost=None if money is None else MicroUsd(money),
+        tokens=tokens.exact,
+        cost=money(cost.exact),
+        tokens_least=tokens.exact if output > 1.0 else tokens.least,
+        cost_least=money(cost.exact if output > 1.0 else cost.least),
         notes=tuple(notes.said),
         alike=tuple(notes.said.values()),
     )
@@ -285,9 +291,7 @@ def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
     return absent + [" and ".join(named) for named in phases if not any(case.shares[phase] for phase in named)]
 
 
-def _tokens(
-    case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float
-) -> tuple[int | None, int | None]:
+def _tokens(case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float) -> Saved:
     """Tokens and money that the calls, or what is left of them, no longer take."""
     counts, costs = list[int | None](), list[int | None]()
     for i in case.study.held.calls:
@@ -303,7 +307,7 @@ def _tokens(
             counts.append(round(given))
             cheaper = None if price is None or price.cache_read is None else price.input - price.cache_read
             costs.append(None if cheaper is None else round(given * cheaper))
-    return total(counts), micro(costs)
+    return Saved(summed(counts), micro(costs))
 
 
 def _product(factors: Iterable[float]) -> float:

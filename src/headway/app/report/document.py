@@ -105,6 +105,9 @@ class Saving(Struct, frozen=True, kw_only=True):
     share: float
     tokens: int | None
     cost_usd_micro: int | None
+    tokens_at_least: int | None
+    """What of it is known, also where not all is; so too the next."""
+    cost_usd_micro_at_least: int | None
     assumes: str
     tradeoff: str
     rule: str
@@ -150,6 +153,8 @@ class Changed(Struct, frozen=True, kw_only=True):
     after_s: float
     tokens: int | None
     cost_usd_micro: int | None
+    tokens_at_least: int | None
+    cost_usd_micro_at_least: int | None
     notes: tuple[str, ...]
 
 
@@ -289,6 +294,8 @@ def _changed(outcome: Outcome) -> Changed:
         after_s=outcome.after,
         tokens=outcome.tokens,
         cost_usd_micro=outcome.cost,
+        tokens_at_least=outcome.tokens_least,
+        cost_usd_micro_at_least=outcome.cost_least,
         notes=outcome.notes,
     )
 
@@ -425,6 +432,8 @@ def _saving(lever: Lever) -> Saving:
         share=lever.share,
         tokens=lever.tokens,
         cost_usd_micro=lever.cost,
+        tokens_at_least=lever.tokens_least,
+        cost_usd_micro_at_least=lever.cost_least,
         assumes=lever.assumes,
         tradeoff=lever.tradeoff,
         rule=lever.rule,

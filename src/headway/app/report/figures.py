@@ -1,6 +1,6 @@
 """Numbers and names as people read them; what is unknown says so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from math import floor
 
@@ -111,6 +111,25 @@ def told(one: Sum, noun: str = "call") -> str:
     if not one.known:
         return f"no {noun} reports all of it"
     return f"{one.known:,} of {plural(one.of, noun)} {'reports' if one.known == 1 else 'report'} it"
+
+
+def at_least(exact: float | None, least: float | None, figure: Callable[[float], str], *, short: bool = False) -> str:
+    """A figure that is known, or what it comes to at least where only that is."""
+    if exact is not None:
+        return figure(exact)
+    if least is None:
+        return UNKNOWN
+    return bound(figure(least)) if short else f"at least {figure(least)}"
+
+
+def whole(value: float) -> str:
+    """A count, or a mean of counts."""
+    return f"{value:,.0f}"
+
+
+def dollars(value: float) -> str:
+    """Micro-USD, or a mean of them."""
+    return money(MicroUsd(round(value)))
 
 
 def bound(text: str) -> str:

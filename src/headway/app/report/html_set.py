@@ -14,13 +14,11 @@ from headway.app.report.measured import MEASURED, OF_SETS, everything_of_sets
 from headway.app.report.quality import left_out
 from headway.app.report.replayed import moved, spared
 from headway.app.report.set_figures import (
-    dollars,
     period,
     saves,
     set_decimals,
     set_headline,
     spread_rows,
-    whole,
     with_interval,
 )
 from headway.trace.account import TaskAccount
@@ -87,8 +85,6 @@ def html_set(
         headline=set_headline(made),
         spreads=spread_rows(made, decimals),
         with_interval=with_interval,
-        whole=whole,
-        dollars=dollars,
         phases=_shares(made.phases, phases=True),
         stages=_shares(made.stages[:_PARTS]) if len(made.stages) > 1 else (),
         most_parts=_PARTS,

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import UNKNOWN, money, per_cent, plural, seconds
+from headway.app.report.figures import UNKNOWN, at_least, dollars, per_cent, plural, seconds, whole
 from headway.app.report.layout import bullets
-from headway.core.money import MicroUsd
 from headway.trace.set_study import ChangedSet
 from headway.trace.whatif import Outcome
 
@@ -15,7 +14,7 @@ from headway.trace.whatif import Outcome
 def outcome_lines(outcome: Outcome, decimals: int) -> Iterable[RenderableType]:
     """One task as recorded and replayed."""
     yield _line("E2E", outcome.before, outcome.after, decimals)
-    yield Text(spared(outcome.tokens, outcome.cost))
+    yield Text(spared(outcome))
     yield from bullets(outcome.notes)
 
 
@@ -23,7 +22,7 @@ def changed_lines(changed: ChangedSet, decimals: int) -> Iterable[RenderableType
     """A set as recorded and replayed."""
     for name, before, after in zip(("p50", "p95"), changed.before, changed.after, strict=True):
         yield _line(f"E2E at {name}", before.value, after.value, decimals)
-    yield Text(f"Per task: {spared(changed.tokens, changed.cost)}")
+    yield Text(f"Per task: {spared(changed)}")
     yield from bullets(f"{note} ({plural(tasks, 'task')})" for note, tasks in changed.notes)
 
 
@@ -42,7 +41,8 @@ def _by(before: float, after: float) -> str:
     return f"{'+' if after > before else ''}{share}"
 
 
-def spared(tokens: float | None, cost: float | None) -> str:
+def spared(changed: Outcome | ChangedSet) -> str:
     """What a change saves beside seconds."""
-    saved = "tokens unknown" if tokens is None else f"{tokens:,.0f} tokens saved"
-    return f"{saved}, {'cost unknown' if cost is None else f'{money(MicroUsd(round(cost)))} saved'}"
+    tokens = at_least(changed.tokens, changed.tokens_least, lambda value: f"{whole(value)} tokens saved")
+    cost = at_least(changed.cost, changed.cost_least, lambda value: f"{dollars(value)} saved")
+    return f"{'tokens unknown' if tokens == UNKNOWN else tokens}, {'cost unknown' if cost == UNKNOWN else cost}"

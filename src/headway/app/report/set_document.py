@@ -82,6 +82,8 @@ class Saving(Struct, frozen=True, kw_only=True):
     after_s: tuple[At, ...]
     tokens: float | None
     cost_usd_micro: float | None
+    tokens_at_least: float | None
+    cost_usd_micro_at_least: float | None
     assumes: str
     tradeoff: str
     rule: str
@@ -263,6 +265,8 @@ def _saving(row: LeverRow) -> Saving:
         after_s=_at(row.after),
         tokens=row.tokens,
         cost_usd_micro=row.cost,
+        tokens_at_least=row.tokens_least,
+        cost_usd_micro_at_least=row.cost_least,
         assumes=row.lever.assumes,
         tradeoff=row.lever.tradeoff,
         rule=row.lever.rule,

@@ -4,9 +4,19 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from headway.app.report.figures import EARLIEST, UNKNOWN, bound, count, decimals_for, moment, money, plural, seconds
+from headway.app.report.figures import (
+    EARLIEST,
+    UNKNOWN,
+    bound,
+    count,
+    decimals_for,
+    dollars,
+    moment,
+    plural,
+    seconds,
+    whole,
+)
 from headway.app.report.legend import SIGNS
-from headway.core.money import MicroUsd
 from headway.trace.phases import Phase
 from headway.trace.set_study import LeverRow
 from headway.trace.sets import SetAnatomy, Spread
@@ -131,16 +141,6 @@ def with_interval(one: Quantile, figure: Figure) -> str:
     if one.low is None or one.high is None:
         return figure(one.value)
     return f"{figure(one.value)} [{figure(one.low)}, {figure(one.high)}]"
-
-
-def whole(value: float) -> str:
-    """A count, or a mean of counts."""
-    return f"{value:,.0f}"
-
-
-def dollars(value: float) -> str:
-    """Micro-USD, or a mean of them."""
-    return money(MicroUsd(round(value)))
 
 
 def binned(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:

@@ -8,15 +8,17 @@ from rich.text import Text
 
 from headway.app.report.figures import (
     UNKNOWN,
+    at_least,
     count,
     counted,
-    money,
+    dollars,
     paid,
     per_cent,
     plural,
     printable,
     seconds,
     short_id,
+    whole,
 )
 from headway.app.report.findings import details, findings_list
 from headway.app.report.grid import Grid
@@ -26,7 +28,6 @@ from headway.app.report.measured import everything_of_sets
 from headway.app.report.quality import aspects_table, left_out
 from headway.app.report.replayed import changed_lines
 from headway.app.report.set_figures import binned, period, saves, set_decimals, set_headline, spread_rows
-from headway.core.money import MicroUsd
 from headway.core.spent import Spent
 from headway.trace.phases import Phase
 from headway.trace.set_study import SetReport
@@ -228,8 +229,8 @@ def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
             row.lever.key.replace("-", " "),
             f"{count(row.tasks)}",
             *(_moved(before, after, decimals) for before, after in zip(row.before, row.after, strict=True)),
-            UNKNOWN if row.tokens is None else f"{row.tokens:,.0f}",
-            UNKNOWN if row.cost is None else money(MicroUsd(round(row.cost))),
+            at_least(row.tokens, row.tokens_least, whole, short=True),
+            at_least(row.cost, row.cost_least, dollars, short=True),
         )
         for row in shown
     ]

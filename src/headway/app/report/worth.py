@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.app.report.figures import money, plural
+from headway.app.report.figures import UNKNOWN, at_least, dollars, plural
 from headway.trace.levers import Lever
 
 LEAST_SHARE: Final = 0.01
@@ -39,5 +39,6 @@ def beside_seconds(lever: Lever) -> str:
     """What else a lever saves, in words."""
     if lever.tokens == 0 and lever.cost == 0:
         return "same tokens and cost"
-    tokens = "tokens unknown" if lever.tokens is None else plural(lever.tokens, "token")
-    return f"{tokens}, {'cost unknown' if lever.cost is None else money(lever.cost)}"
+    tokens = at_least(lever.tokens, lever.tokens_least, lambda value: plural(int(value), "token"))
+    cost = at_least(lever.cost, lever.cost_least, dollars)
+    return f"{'tokens unknown' if tokens == UNKNOWN else tokens}, {'cost unknown' if cost == UNKNOWN else cost}"

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from headway.core.money import MicroUsd, Price
+from headway.core.money import Price
 from headway.core.span import ModelCall, Retrieval, ToolUse
+from headway.core.spent import Sum
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
@@ -95,10 +96,10 @@ _READ_COLD: Final = {
 
 def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
     """``saved``, less what ``cached`` input tokens cost more when they are computed."""
-    if saved.cost is None or price is None or price.cache_read is None or not cached:
+    if price is None or price.cache_read is None or not cached:
         return saved
     more = -(-cached * (price.input - price.cache_read) // 1_000_000)
-    return Saved(saved.tokens, MicroUsd(max(saved.cost - more, 0)))
+    return Saved(saved.tokens, Sum(max(saved.cost.total - more, 0), saved.cost.known, saved.cost.of))
 
 
 def _answers_at_once(case: Case) -> bool:

@@ -6,9 +6,11 @@ from typing import Final
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
+from headway.core.spent import NOTHING, Sum, summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.prices import charge
+from headway.trace.totals import spent_by
 
 _ROUNDING: Final = 1e-6
 """Of a token: what a share of whole numbers may lack of one by floating point."""
@@ -28,6 +30,9 @@ class Lever(Struct, frozen=True, kw_only=True):
     tokens: int | None
     """Tokens neither read nor written any more (for a cache: read from it, not computed); unknown stays unknown."""
     cost: MicroUsd | None
+    tokens_least: int | None = None
+    """What of the tokens is known, also where not all is; unknown where nothing is."""
+    cost_least: MicroUsd | None = None
     assumes: str
     tradeoff: str
     """What it may cost in quality, money or work."""
@@ -38,10 +43,14 @@ class Lever(Struct, frozen=True, kw_only=True):
 
 
 class Saved(Struct, frozen=True):
-    """Tokens and money; ``None`` is unknown."""
+    """Tokens, and money in micro-USD, over the calls that a change touches."""
 
-    tokens: int | None = 0
-    cost: MicroUsd | None = MicroUsd(0)
+    tokens: Sum = NOTHING
+    cost: Sum = NOTHING
+
+
+UNTOLD: Final = Saved(Sum(0, 0, 1), Sum(0, 0, 1))
+"""Nothing of it is known."""
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -64,8 +73,10 @@ def predicted(case: Case, change: Change, saved: Saved, advice: Advice) -> Lever
         name=advice.name,
         seconds=seconds,
         share=share,
-        tokens=saved.tokens,
-        cost=saved.cost,
+        tokens=saved.tokens.exact,
+        cost=money(saved.cost.exact),
+        tokens_least=saved.tokens.least,
+        cost_least=money(saved.cost.least),
         assumes=advice.assumes,
         tradeoff=advice.tradeoff,
         rule=advice.rule,
@@ -75,31 +86,26 @@ def predicted(case: Case, change: Change, saved: Saved, advice: Advice) -> Lever
 
 def spared(case: Case, calls: Iterable[int]) -> Saved:
     """What calls that are not made do not read, write and cost."""
-    tokens: list[int | None] = []
-    cost: list[int | None] = []
-    for span, call in map(case.call, calls):
-        read, written = call.usage.input_tokens, call.usage.output_tokens
-        tokens.append(None if read is None or written is None else read + written)
-        cost.append(charge(call, span.start, case.prices))
-    money = total(cost)
-    return Saved(total(tokens), None if money is None else MicroUsd(money))
+    made = [(call, span.start) for span, call in map(case.call, calls)]
+    spent = spent_by(made, [charge(call, start, case.prices) for call, start in made], case.prices)
+    return Saved(spent.tokens, spent.cost)
 
 
 def part(saved: Saved, share: float) -> Saved:
     """That share of it, rounded down."""
+    tokens, cost = saved.tokens, saved.cost
     return Saved(
-        None if saved.tokens is None else int(saved.tokens * share + _ROUNDING),
-        None if saved.cost is None else MicroUsd(int(saved.cost * share + _ROUNDING)),
+        Sum(int(tokens.total * share + _ROUNDING), tokens.known, tokens.of),
+        Sum(int(cost.total * share + _ROUNDING), cost.known, cost.of),
     )
 
 
-def total(counts: Sequence[int | None]) -> int | None:
-    """The sum; unknown when any of them is."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
-def micro(per_million: Sequence[int | None]) -> MicroUsd | None:
+def micro(per_million: Sequence[int | None]) -> Sum:
     """Tokens times price per million of them, summed; a saving is rounded down."""
-    whole = total(per_million)
-    return None if whole is None else MicroUsd(whole // 1_000_000)
+    whole = summed(per_million)
+    return Sum(whole.total // 1_000_000, whole.known, whole.of)
+
+
+def money(micro_usd: int | None) -> MicroUsd | None:
+    """A count of micro-USD as money."""
+    return None if micro_usd is None else MicroUsd(micro_usd)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
+from headway.core.spent import summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Advice, Lever, Saved, micro, predicted, total
+from headway.trace.levers.lever import Advice, Lever, Saved, micro, predicted
 from headway.trace.pace import paces
 from headway.trace.phases import DECODE, MODEL, PREFILL
 from headway.trace.reuse import rereads
@@ -30,7 +31,7 @@ def cached_prefixes(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        Saved(sum(tokens.computed - tokens.fresh for tokens in found.values()), micro(saved)),
+        Saved(summed(tokens.computed - tokens.fresh for tokens in found.values()), micro(saved)),
         Advice(
             key="prefix-cache",
             name="full prefix-cache hits",
@@ -65,7 +66,7 @@ def shorter_output(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        Saved(total(written), micro(charged)),
+        Saved(summed(written), micro(charged)),
         Advice(
             key="half-the-output",
             name="half the output",

@@ -6,7 +6,7 @@ from math import inf
 
 from headway.trace.change import Change, Share, unended
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Advice, Lever, Saved, predicted, spared
+from headway.trace.levers.lever import UNTOLD, Advice, Lever, Saved, predicted, spared
 from headway.trace.phases import HOP, QUEUE, RETRY
 from headway.trace.tree import EPSILON
 
@@ -74,7 +74,7 @@ def no_failures(case: Case) -> Iterable[Lever]:
     yield predicted(
         case,
         change,
-        Saved(None, None) if tried else spared(case, failed),
+        UNTOLD if tried else spared(case, failed),
         Advice(
             key="no-failures",
             name="no failed calls",

@@ -4,13 +4,25 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from headway.app.report.figures import count, counted, fixed, money, paid, per_cent, plural, printable, seconds, told
+from headway.app.report.figures import (
+    at_least,
+    counted,
+    dollars,
+    fixed,
+    paid,
+    per_cent,
+    plural,
+    printable,
+    seconds,
+    told,
+    whole,
+)
 from headway.app.report.formula import formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.quality import SUBJECTS, left_out, unknowns
 from headway.app.report.replayed import moved, spared
-from headway.app.report.set_figures import AT_LEAST, dollars, saves, set_decimals, set_headline, spread_rows, whole
+from headway.app.report.set_figures import AT_LEAST, saves, set_decimals, set_headline, spread_rows
 from headway.app.report.worth import worth_showing
 from headway.core.spent import Spent
 from headway.trace.account import TaskAccount
@@ -61,15 +73,15 @@ def markdown_task(
             (
                 lever.name,
                 f"{seconds(lever.seconds, table.decimals)} ({per_cent(lever.share)})",
-                count(lever.tokens),
-                money(lever.cost),
+                at_least(lever.tokens, lever.tokens_least, whole),
+                at_least(lever.cost, lever.cost_least, dollars),
                 lever.assumes,
             )
             for lever in worth_showing(account.levers).levers
         ]
         lines += _section("Levers", _table(("change", "saves", "tokens", "cost", "assumes"), levers))
     if outcome is not None:
-        replayed = f"E2E {moved(outcome.before, outcome.after, table.decimals)}; {spared(outcome.tokens, outcome.cost)}"
+        replayed = f"E2E {moved(outcome.before, outcome.after, table.decimals)}; {spared(outcome)}"
         lines += _section("What if", _bullets([replayed, *outcome.notes]))
     lines += _section("Not known", _bullets([*unknowns(account), *left_out(skipped, refused)]))
     return "\n".join([*lines, _by(account.verdict.source), ""])
@@ -109,8 +121,8 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
                 f"{seconds(before.value, decimals)} to {seconds(after.value, decimals)}"
                 for before, after in zip(row.before, row.after, strict=True)
             ),
-            "unknown" if row.tokens is None else whole(row.tokens),
-            "unknown" if row.cost is None else dollars(row.cost),
+            at_least(row.tokens, row.tokens_least, whole),
+            at_least(row.cost, row.cost_least, dollars),
         )
         for row in report.levers
         if saves(row)
