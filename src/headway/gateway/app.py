@@ -7,13 +7,13 @@ import msgspec
 
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
-from headway.core.errors import BadInputError
 from headway.gateway.call import Call, Wiring
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
 from headway.gateway.hosts import is_loopback
 from headway.gateway.journal import Journal
+from headway.gateway.listening import cannot_listen
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
 from headway.gateway.responses import TEXT, Failure, failure
@@ -116,11 +116,8 @@ class Gateway:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(lambda: ClientConnection(self._front), host, port, backlog=_BACKLOG)
-        except OSError as error:
-            raise BadInputError(
-                f"Cannot listen on {host}:{port}: {error.strerror or error}.",
-                fix="Choose another --port (0 for a free one), or stop what listens there.",
-            ) from error
+        except (OSError, UnicodeError) as error:
+            raise cannot_listen(host, port, error) from error
         self._deadlines.start()
         name = self._server.sockets[0].getsockname()
         if is_loopback(name[0]):

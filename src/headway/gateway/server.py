@@ -20,6 +20,7 @@ from headway.gateway.refusals import (
     too_slow,
 )
 from headway.gateway.responses import CONTINUE, JSON, LAST_CHUNK, Failure, Headers, connection_bound, head
+from headway.gateway.target import to_origin_form
 
 _UPGRADE: Final = frozenset({b"connection", b"upgrade"})
 _LINGER_SECONDS: Final = 2.0
@@ -212,6 +213,8 @@ class ClientConnection(asyncio.Protocol):
         self._keep_alive = parser.should_keep_alive() and not self._front.draining
         request.method = parser.get_method()
         fields = request.fields = dict(self._headers)
+        if not request.path.startswith(b"/"):
+            to_origin_form(request)
         problem = header_problem(self._version, fields, limits)
         if problem is None and self._header_bytes > limits.header_bytes:
             problem = header_size_problem(request, limits)

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from headway.core.errors import BadInputError
+from headway.wire.surrogates import half_character
 
 _SHOWN: Final = 100
 """Characters of a bad value that are sent back."""
@@ -28,9 +29,20 @@ def decoded(decoder: msgspec.json.Decoder[T], body: bytes, *, fix: str) -> T:
     except msgspec.ValidationError as error:
         raise BadInputError(f"The request body has a field of the wrong type: {_brief(error)}.", fix=fix) from error
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadInputError(
-            f"The request body of {len(body)} bytes is not valid JSON: {_brief(error)}.", fix="Send one JSON object."
-        ) from error
+        raise no_json(body, error) from error
+
+
+def no_json(body: bytes, error: Exception) -> BadInputError:
+    """The error of a body that no decoder can read."""
+    half = half_character(body)
+    if half is not None:
+        return BadInputError(
+            f"The request body of {len(body)} bytes cannot be read: {half}.",
+            fix="Cut texts between characters, never inside one: no engine could read it.",
+        )
+    return BadInputError(
+        f"The request body of {len(body)} bytes is not valid JSON: {_brief(error)}.", fix="Send one JSON object."
+    )
 
 
 def first_problem(

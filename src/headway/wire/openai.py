@@ -10,6 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.usage import EngineTimings, Usage
+from headway.wire.bad_request import no_json
 from headway.wire.usage_option import asking_for_usage
 
 NULL: Final = Raw(b"null")
@@ -161,9 +162,7 @@ def decode_request(body: bytes) -> ChatRequest:
             fix="Send a chat-completions object with `model` (string) and `messages` (array).",
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInputError(
-            f"The request body of {len(body)} bytes is not valid JSON: {error}.", fix="Send one JSON object."
-        ) from error
+        raise no_json(body, error) from error
     if bytes(request.messages)[:1] != b"[":
         raise BadInputError(
             "The request body has a field of the wrong type: Expected `array` - at `$.messages`.",
