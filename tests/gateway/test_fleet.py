@@ -28,14 +28,16 @@ def test_calls_in_flight_are_counted_per_replica() -> None:
     assert in_flight(fleet) == {"a": 1, "b": 1}
 
 
-def test_the_view_is_built_anew_only_after_a_change() -> None:
+def test_the_view_lives_and_is_built_anew_only_when_a_replica_comes_or_goes() -> None:
     fleet = LiveFleet([replica("a")])
     before = fleet.view()
-    fleet.mark(A, healthy=True, reason="answers")
-    assert fleet.view() is before
     fleet.started(A)
+    fleet.mark(A, healthy=False, reason="does not answer")
+    assert fleet.view() is before
+    assert (before.loads[0].in_flight, before.loads[0].healthy) == (1, False)
+    fleet.put(replica("b"))
     assert fleet.view() is not before
-    assert before.loads[0].in_flight == 0
+    assert in_flight(fleet) == {"a": 1, "b": 0}
 
 
 def test_a_call_cannot_end_twice() -> None:

@@ -26,8 +26,12 @@ class Replica(Struct, frozen=True, kw_only=True):
         return f"Replica(id={self.id!r}, url={self.url!r}, engine={self.engine!r}, models={self.models!r})"
 
 
-class ReplicaLoad(Struct, frozen=True, kw_only=True):
-    """What is known of one replica at the moment of a decision."""
+class ReplicaLoad(Struct, kw_only=True):
+    """What is known of one replica now.
+
+    Whoever keeps the fleet counts on in it, for a call that begins or ends is no reason to make a view anew. So nobody
+    else changes it, or keeps it beyond a decision.
+    """
 
     replica: Replica
     healthy: bool

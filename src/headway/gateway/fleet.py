@@ -44,7 +44,7 @@ class LiveFleet:
             self.put(replica)
 
     def view(self) -> FleetView:
-        """What a policy decides on; built anew only after a change."""
+        """What a policy decides on; built anew only when a replica comes, goes or is replaced."""
         if self._view is None:
             self._view = FleetView(tuple([state.load for state in self._states.values()]))
         return self._view
@@ -75,7 +75,7 @@ class LiveFleet:
         Raises:
             NotFoundError: there is no such replica.
         """
-        self._count(self._state(replica), 1)
+        self._state(replica).load.in_flight += 1
 
     def finished(self, replica: ReplicaId) -> None:
         """A call to ``replica`` ended, well or not.
@@ -85,7 +85,7 @@ class LiveFleet:
         """
         state = self._states.get(replica)
         if state is not None and state.load.in_flight:
-            self._count(state, -1)
+            state.load.in_flight -= 1
         elif left := self._leaving.pop(replica, 0):
             if left > 1:
                 self._leaving[replica] = left - 1
@@ -99,13 +99,9 @@ class LiveFleet:
         if state is None:
             return
         turned = state.load.healthy != healthy
-        state.reason = reason
-        if turned:
-            load = state.load
-            state.load = ReplicaLoad(replica=load.replica, healthy=healthy, in_flight=load.in_flight)
-            self._view = None
-            if self._on_change is not None:
-                self._on_change(replica, healthy, reason)
+        state.load.healthy, state.reason = healthy, reason
+        if turned and self._on_change is not None:
+            self._on_change(replica, healthy, reason)
 
     def declare(self, replica: ReplicaId, models: tuple[str, ...]) -> None:
         """Say which models ``replica`` serves; a replica that left already is passed over."""
@@ -147,8 +143,3 @@ class LiveFleet:
         except KeyError:
             known = ", ".join(self._states) or "none"
             raise NotFoundError(f"There is no replica {replica!r}.", fix=f"The fleet has: {known}.") from None
-
-    def _count(self, state: _State, change: int) -> None:
-        load = state.load
-        state.load = ReplicaLoad(replica=load.replica, healthy=load.healthy, in_flight=load.in_flight + change)
-        self._view = None

@@ -1,4 +1,4 @@
-"""Prometheus metrics by the names of OpenTelemetry's GenAI conventions; an update is a dict look-up and a bisect.
+"""Prometheus metrics by the names of OpenTelemetry's GenAI conventions, counted many calls at a time.
 
 Labels are bounded: a model gets its own label once a replica has been sent a call for it, and only the first `MODELS`
 of them; all others share `OTHER`. So a client cannot make the page grow by inventing names.
@@ -7,6 +7,7 @@ of them; all others share `OTHER`. So a client cannot make the page grow by inve
 import os
 import resource
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -19,6 +20,9 @@ MODELS: Final = 100
 """Distinct models with a label of their own."""
 OTHER: Final = "other"
 _LABEL_CHARS: Final = 128
+_AT_ONCE: Final = 64
+"""Calls that are counted together, in about half of the time that it takes one by one, and never at a call's expense
+for longer than some 0.2 ms."""
 
 # Bounds in seconds: the conventions' advice, carried on to the long prefills that small machines have.
 _DURATION: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84)
@@ -39,9 +43,11 @@ class _Histogram:
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
 
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
+    def observe(self, values: Sequence[float]) -> None:
+        bounds, counts = self.bounds, self.counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+            self.total += value
 
 
 class _Series:
@@ -53,7 +59,7 @@ class _Series:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.requests: dict[str, int] = {}
+        self.requests: Counter[str] = Counter()
         self.duration = _Histogram(_DURATION)
         self.ttft = _Histogram(_TTFT)
         self.tpot = _Histogram(_TPOT)
@@ -65,57 +71,58 @@ class _Series:
         self.outputs = _Histogram(_TOKENS)
         self.cached = 0
 
-    def observe(self, span: Span, call: ModelCall) -> None:
-        status = span.error or "ok"
-        self.requests[status] = self.requests.get(status, 0) + 1
-        if span.end is not None:
-            self.duration.observe(span.end - span.start)
-        sent, first, last, usage, itl = call.sent, call.first_token, call.last_token, call.usage, call.itl
-        if sent is not None:
-            self.overhead.observe(sent - span.start - (call.queued or 0.0))
-            if first is not None:
-                self.ttft.observe(first - sent)
-        output = usage.output_tokens
-        if output is not None:
-            self.outputs.observe(output)
-            if output > 1 and first is not None and last is not None:
-                self.tpot.observe((last - first) / (output - 1))
-        if usage.input_tokens is not None:
-            self.inputs.observe(usage.input_tokens)
-        if usage.cache_read:
-            self.cached += usage.cache_read
+    def observe(self, spans: Sequence[Span], calls: Sequence[ModelCall]) -> None:
+        """Count ``calls``, whose spans are ``spans``: one kind of figure after the other, which is quicker."""
+        self.requests.update([span.error or "ok" for span in spans])
+        self.duration.observe([span.end - span.start for span in spans if span.end is not None])
+        self.overhead.observe(
+            [
+                call.sent - span.start - (call.queued or 0.0)
+                for span, call in zip(spans, calls, strict=True)
+                if call.sent is not None
+            ]
+        )
+        usages = [call.usage for call in calls]
+        self.inputs.observe([usage.input_tokens for usage in usages if usage.input_tokens is not None])
+        self.outputs.observe([usage.output_tokens for usage in usages if usage.output_tokens is not None])
+        self.cached += sum([usage.cache_read for usage in usages if usage.cache_read is not None])
+        for call in calls:
+            if call.first_token is not None:
+                self._observe_stream(call, call.first_token)
+
+    def _observe_stream(self, call: ModelCall, first: float) -> None:
+        output, last, itl = call.usage.output_tokens, call.last_token, call.itl
+        if call.sent is not None:
+            self.ttft.observe((first - call.sent,))
+        if output is not None and output > 1 and last is not None:
+            self.tpot.observe(((last - first) / (output - 1),))
         if itl is not None and itl.count:
             self.gap_count += itl.count
             self.gap_total += itl.mean * itl.count
-            self.longest_gap.observe(itl.max)
+            self.longest_gap.observe((itl.max,))
 
 
 class Metrics:
     """Counters and histograms of the calls that the gateway served; for one thread."""
 
     def __init__(self) -> None:
+        self._fresh: list[Span] = []
+        """Not counted yet."""
         self._series: dict[tuple[str, str | None], _Series] = {}
         self._models: set[str] = set()
-        self._evidence: dict[str, int] = {}
+        self._evidence: Counter[str] = Counter()
         self._tasks = 0
 
     def observe_call(self, span: Span) -> None:
         """Count one finished model call; a span of other work is passed over."""
-        call = span.work
-        if not isinstance(call, ModelCall):
-            return
-        series = self._series.get((call.model, call.replica))
-        if series is None:
-            model = call.model if self._has_label(call) else OTHER
-            series = self._series.setdefault((model, call.replica), _Series())
-        series.observe(span, call)
-        identity = call.identity
-        if identity is not None:
-            self._evidence[identity.evidence] = self._evidence.get(identity.evidence, 0) + 1
-            self._tasks += identity.opens_task
+        fresh = self._fresh
+        fresh.append(span)
+        if len(fresh) == _AT_ONCE:
+            self._fold()
 
     def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int, spans_lost: int) -> bytes:
         """The page for ``GET /metrics``, in Prometheus' text format, version 0.0.4."""
+        self._fold()
         lines = [
             *self._calls(),
             *self._tokens(),
@@ -148,6 +155,22 @@ class Metrics:
             *_process(),
         ]
         return ("\n".join(lines) + "\n").encode(errors="replace")
+
+    def _fold(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        groups: dict[tuple[str, str | None], tuple[list[Span], list[ModelCall]]] = {}
+        for span in fresh:
+            call = span.work
+            if isinstance(call, ModelCall):
+                spans, calls = groups.setdefault((call.model, call.replica), ([], []))
+                spans.append(span)
+                calls.append(call)
+        for (model, replica), (spans, calls) in groups.items():
+            label = model if (model, replica) in self._series or self._has_label(calls[0]) else OTHER
+            self._series.setdefault((label, replica), _Series()).observe(spans, calls)
+            identities = [call.identity for call in calls if call.identity is not None]
+            self._evidence.update([identity.evidence for identity in identities])
+            self._tasks += sum([identity.opens_task for identity in identities])
 
     def _has_label(self, call: ModelCall) -> bool:
         if call.model in self._models:
