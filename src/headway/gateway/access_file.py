@@ -14,15 +14,18 @@ from headway.core.errors import BadInputError, StoreError
 
 _APPLICATION_ID: Final = 0x48445741  # "HDWA"
 _SCHEMA_VERSION: Final = 1
-_SCHEMA: Final = """
+REGISTRY_SCHEMA: Final = """
 CREATE TABLE tenant (id TEXT PRIMARY KEY, body TEXT NOT NULL);
-CREATE TABLE key (id TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE key (id TEXT PRIMARY KEY, tenant TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE secret (digest TEXT PRIMARY KEY, key TEXT NOT NULL, until DOUBLE PRECISION);
 CREATE TABLE audit (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, action TEXT NOT NULL, tenant TEXT NOT NULL,
-    body TEXT NOT NULL
+    number {number}, at DOUBLE PRECISION NOT NULL, action TEXT NOT NULL, tenant TEXT NOT NULL, body TEXT NOT NULL
 );
-CREATE TABLE version (number INTEGER NOT NULL);
+CREATE TABLE version (number BIGINT NOT NULL);
 INSERT INTO version VALUES (0);
+"""
+"""Of keys, tenants and audit: the same in SQLite and PostgreSQL, but for how rows are numbered."""
+_COUNTERS: Final = """
 CREATE TABLE total (
     counter TEXT PRIMARY KEY, used INTEGER NOT NULL, since REAL NOT NULL, touched REAL NOT NULL,
     warned INTEGER NOT NULL DEFAULT 0
@@ -110,7 +113,9 @@ class AccessFile:
         self._db.execute("PRAGMA synchronous = NORMAL")
         with self._transaction():
             if not self._pragma("user_version"):
-                for statement in _SCHEMA.split(";"):
+                for statement in (REGISTRY_SCHEMA.format(number="INTEGER PRIMARY KEY AUTOINCREMENT") + _COUNTERS).split(
+                    ";"
+                ):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 self._db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")

@@ -6,7 +6,22 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from headway.app.cli import ask, budget, check, compare, demo, explain, formats, import_, models, serve, tasks
+from headway.app.cli import (
+    ask,
+    audit,
+    budget,
+    check,
+    compare,
+    demo,
+    explain,
+    formats,
+    import_,
+    keys,
+    models,
+    serve,
+    tasks,
+    tenants,
+)
 from headway.app.cli.stop import told
 from headway.core.errors import HeadwayError
 
@@ -28,6 +43,9 @@ compare.register(app)
 formats.register(app)
 import_.register(app)
 tasks.register(app)
+keys.register(app)
+tenants.register(app)
+audit.register(app)
 
 
 def main() -> None:
