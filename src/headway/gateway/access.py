@@ -73,6 +73,21 @@ class Access:
             _log.error("audit: what was refused last is not recorded: %s", error)
         self._registry.close()
 
+    async def refreshed(self) -> None:
+        """Write what was refused, and take over what was changed: done every second by itself."""
+        records = self._taken()
+        try:
+            await asyncio.to_thread(self._write, records)
+            await asyncio.to_thread(self._refresh)
+        except StoreError as error:
+            for record in records:
+                self._note(record.action, record.actor, record.subject, record.tenant, record.detail, record.count)
+            if not self._trouble:
+                _log.error("keys: %s Until then keys stay as they were.", error)
+            self._trouble = True
+        else:
+            self._trouble = False
+
     # --- calls
 
     def recognise(self, fields: dict[bytes, bytes], address: str) -> Caller | Failure:
@@ -169,17 +184,7 @@ class Access:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
-            records = self._taken()
-            try:
-                await asyncio.to_thread(self._write, records)
-                await asyncio.to_thread(self._refresh)
-                self._trouble = False
-            except StoreError as error:
-                for record in records:
-                    self._note(record.action, record.actor, record.subject, record.tenant, record.detail, record.count)
-                if not self._trouble:
-                    self._trouble = True
-                    _log.error("keys: %s Until then keys stay as they were.", error)
+            await self.refreshed()
 
     def _write(self, records: list[AuditRecord]) -> None:
         if records:
