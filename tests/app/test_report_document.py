@@ -6,12 +6,9 @@ import pytest
 from accounts import accounted
 from msgspec.structs import replace
 
-from headway.app.report.document import Account, TaskList, task_json, tasks_json
-from headway.core.spent import Sum
-from headway.core.task import SessionId, TaskId
+from headway.app.report.document import Account, task_json
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
-from headway.trace.task_row import TaskRow
 
 
 def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
@@ -110,39 +107,6 @@ def test_unknown_is_null_and_never_0(anatomy: Anatomy) -> None:
     assert (document["cost_usd_micro"], document["task_ttft_s"], document["cached_share"]) == (None, None, None)
     assert document["usage"]["cache_write"] is None
     assert document["spans"][5]["slack_s"] is None, "infinite: nothing waits for it"
-
-
-def test_the_list_of_tasks_is_a_document() -> None:
-    row = TaskRow(
-        task=TaskId("t"),
-        session=SessionId("s"),
-        started_at=1.0,
-        ended_at=None,
-        spans=3,
-        calls=2,
-        errors=1,
-        tokens=Sum(30, 1, 2),
-        models=("m",),
-    )
-    assert json.loads(tasks_json([row])) == {
-        "schema": "headway.tasks/1",
-        "tasks": [
-            {
-                "task": "t",
-                "session": "s",
-                "started_at": 1.0,
-                "ended_at": None,
-                "spans": 3,
-                "calls": 2,
-                "errors": 1,
-                "tokens": None,
-                "tokens_at_least": {"sum": 30, "known": 1, "of": 2},
-                "models": ["m"],
-                "refused": False,
-            }
-        ],
-    }
-    assert msgspec.json.decode(tasks_json([]), type=TaskList).tasks == ()
 
 
 def test_what_lies_somewhere_in_unsplit_model_time_is_unknown(anatomy: Anatomy) -> None:

@@ -34,7 +34,7 @@ def tasks(
         rows = opened.tasks(limit, errors=errors, model=model)
         empty = opened.last() is None
     if as_json:
-        from headway.app.report.document import tasks_json
+        from headway.app.report.tasks_document import tasks_json
 
         typer.echo(tasks_json(rows))
         return

@@ -16,8 +16,9 @@ from starlette.routing import Route
 from headway.app.dashboard.guard import REPORT_POLICY, SecurityHeaders
 from headway.app.naming import resolve
 from headway.app.report import figures
-from headway.app.report.document import task_json, tasks_json
+from headway.app.report.document import task_json
 from headway.app.report.html import html_task
+from headway.app.report.tasks_document import tasks_json
 from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.span import ModelCall, Receipt, Span
 from headway.core.task import TaskId

@@ -5,7 +5,6 @@ task's start, except ``started_at`` and ``ended_at``, which are epoch seconds. `
 be added under the same schema name; a field that changes or goes makes a new one.
 """
 
-from collections.abc import Sequence
 from math import isinf
 
 import msgspec
@@ -22,7 +21,6 @@ from headway.trace.path import Segment
 from headway.trace.sources.intake import Intake, Refused
 from headway.trace.sources.skips import Skip
 from headway.trace.sources.verdict import Aspect, Verdict
-from headway.trace.task_row import TaskRow
 from headway.trace.waterfall import Bar
 from headway.trace.whatif import Outcome
 
@@ -122,6 +120,9 @@ class FindingLine(Struct, frozen=True, kw_only=True):
     path_s: float | None
     cost_usd_micro: int | None
     tokens: int | None
+    cost_usd_micro_at_least: int | None
+    """What of it is known, also where some calls do not tell theirs; so too the next."""
+    tokens_at_least: int | None
     confidence: str
     evidence: tuple[str, ...]
     check: str
@@ -220,30 +221,6 @@ class Account(Struct, frozen=True, kw_only=True):
     """The task with the changes that were asked for."""
 
 
-class TaskLine(Struct, frozen=True, kw_only=True):
-    """One task of ``headway tasks --json``."""
-
-    task: str
-    session: str | None
-    started_at: float
-    ended_at: float | None
-    spans: int
-    calls: int
-    errors: int
-    tokens: int | None
-    tokens_at_least: Sum
-    models: tuple[str, ...]
-    refused: bool
-    """No call of it reached an engine."""
-
-
-class TaskList(Struct, frozen=True, kw_only=True):
-    """The whole document of ``headway tasks --json``."""
-
-    schema: str = "headway.tasks/1"
-    tasks: tuple[TaskLine, ...]
-
-
 def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outcome | None = None) -> str:
     """The account of one task: an `Account` as JSON on one line.
 
@@ -324,6 +301,8 @@ def finding_line(finding: Finding) -> FindingLine:
         path_s=finding.seconds,
         cost_usd_micro=finding.cost,
         tokens=finding.tokens,
+        cost_usd_micro_at_least=finding.cost if finding.cost_least is None else finding.cost_least,
+        tokens_at_least=finding.tokens if finding.tokens_least is None else finding.tokens_least,
         confidence=finding.confidence,
         evidence=finding.evidence,
         check=finding.check,
@@ -344,28 +323,7 @@ def _record(verdict: Verdict) -> Record:
     return Record(source=verdict.source, timing=verdict.timing, quality=verdict.aspects, remarks=verdict.remarks)
 
 
-def tasks_json(rows: Sequence[TaskRow]) -> str:
-    """The list of tasks: a `TaskList` as JSON on one line."""
-    return _json(TaskList(tasks=tuple(map(_task_line, rows))))
-
-
-def _task_line(row: TaskRow) -> TaskLine:
-    return TaskLine(
-        task=row.task,
-        session=row.session,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        spans=row.spans,
-        calls=row.calls,
-        errors=row.errors,
-        tokens=row.tokens.exact,
-        tokens_at_least=sum_of(row.tokens),
-        models=row.models,
-        refused=row.refused,
-    )
-
-
-def _json(document: Account | TaskList) -> str:
+def _json(document: Account) -> str:
     return msgspec.json.encode(document).decode()
 
 
