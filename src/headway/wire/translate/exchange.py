@@ -181,6 +181,17 @@ class Exchange:
         return _TELLINGS[self._caller.name](self._asked, self._created)
 
 
+def asked_in(caller: Dialect, spoken: Iterable[Dialect]) -> Dialect | None:
+    """The dialect in which an engine that speaks these is asked on behalf of a caller.
+
+    Its own where the engine knows it, else the first that it can be translated into; ``None``: it cannot be served.
+    """
+    known = tuple(spoken)
+    if any(dialect.name == caller.name for dialect in known):
+        return caller
+    return next((dialect for dialect in known if translates(caller, dialect)), None)
+
+
 def translates(caller: Dialect, engine: Dialect) -> bool:
     """Whether an `Exchange` can be had between the two; of one dialect with itself nothing need be translated."""
     return caller.name != engine.name and caller.name in _READERS and engine.name in _WRITERS

@@ -1,6 +1,5 @@
 """Ids of tool calls across dialects: Anthropic's takes only some characters, and ids must be the same at every turn."""
 
-import binascii
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
@@ -23,6 +22,6 @@ def original_id(call_id: str) -> str:
         return call_id
     try:
         original = urlsafe_b64decode(spelled + "=" * (-len(spelled) % 4)).decode("utf-8", "surrogatepass")
-    except (binascii.Error, UnicodeError):
+    except ValueError:
         return call_id
     return original if plain_id(original) == call_id else call_id
