@@ -260,3 +260,16 @@ def test_what_a_change_saves_is_a_lower_bound_but_not_where_it_may_cost_more() -
     assert json.loads(task_json(account, None, less))["what_if"]["tokens_at_least"] == 1005
     more = what_if(one.spans, parse("output 2x"))
     assert (more.tokens, more.tokens_least) == (None, None)
+
+
+def test_what_a_finding_costs_is_a_lower_bound_where_some_calls_tell_nothing() -> None:
+    one = costly(imported(1, 9), "c0")
+    account = account_of(one.spans, one.verdict)
+    (finding,) = (found for found in account.findings if found.name == "iterations-dominate")
+    # the first eight calls but the silent one: 2,000 to 8,000 tokens in, 11 out and a cent each
+    assert (finding.cost, finding.cost_least, finding.tokens, finding.tokens_least) == (None, 70_000, None, 35_077)
+    assert "certain, 24.00 s, at least $0.0700" in printed(render_task(account))
+    assert "at least $0.0700" in words(html_task(account))
+    assert "at least 35,077 tokens" in words(html_task(account))
+    (told,) = (found for found in json.loads(task_json(account))["findings"] if found["name"] == finding.name)
+    assert (told["cost_usd_micro"], told["cost_usd_micro_at_least"], told["tokens_at_least"]) == (None, 70_000, 35_077)

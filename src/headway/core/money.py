@@ -59,3 +59,8 @@ def cost_at_least(usage: Usage, price: Price) -> MicroUsd:
             plain -= count
             total += count * special
     return MicroUsd(0 if plain < 0 else (total + plain * cheapest) // 1_000_000)
+
+
+def money(micro_usd: int | None) -> MicroUsd | None:
+    """A count of micro-USD as money."""
+    return None if micro_usd is None else MicroUsd(micro_usd)

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from headway.core.span import Span
-from headway.core.spent import Sum, summed
+from headway.core.spent import Sum
 from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.filed import Filed, Row, pack, unpack
@@ -305,12 +305,17 @@ def _recurring(sample: Sequence[_Examined]) -> tuple[FindingRow, ...]:
                 of=len(sample),
                 seconds=seconds,
                 share=(seconds or 0.0) / whole if whole else 0.0,
-                cost=summed(finding.cost for finding, _ in pairs),
+                cost=_paid([finding for finding, _ in pairs]),
                 worst=worst,
                 worst_task=where,
             )
         )
     return tuple(sorted(rows, key=lambda row: (-row.share, -row.cost.total, -row.tasks, row.name)))
+
+
+def _paid(found: Sequence[Finding]) -> Sum:
+    known = sum(finding.cost is not None for finding in found)
+    return Sum(sum(finding.cost or finding.cost_least or 0 for finding in found), known, len(found))
 
 
 def _known(values: Iterable[float | None]) -> float | None:

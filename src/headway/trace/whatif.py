@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from headway.core.budget import seconds
 from headway.core.errors import BadInputError
-from headway.core.money import MicroUsd
+from headway.core.money import MicroUsd, money
 from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.core.spent import added, summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
-from headway.trace.levers.lever import Saved, micro, money, part, spared
+from headway.trace.levers.lever import Saved, micro, part, spared
 from headway.trace.levers.tools import at_once
 from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase

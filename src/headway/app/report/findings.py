@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headway.app.report.figures import money, plural, printable, seconds
+from headway.app.report.figures import at_least, dollars, plural, printable, seconds
 from headway.trace.findings import Finding
 
 MOST = 6
@@ -41,6 +41,6 @@ def details(finding: Finding) -> RenderableType:
 
 def _price(finding: Finding, decimals: int) -> str:
     parts = [] if not finding.seconds else [seconds(finding.seconds, decimals)]
-    if finding.cost:
-        parts.append(money(finding.cost))
+    if finding.cost or finding.cost_least:
+        parts.append(at_least(finding.cost, finding.cost_least, dollars))
     return "".join(f", {part}" for part in parts)

@@ -1,10 +1,11 @@
 """What detectors look at: one task with everything that is known of it, and of nothing that is not."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypedDict
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd
+from headway.core.money import MicroUsd, money
 from headway.core.span import ModelCall, Span, ToolUse
 from headway.core.task import SpanId
 from headway.trace.anatomy import Anatomy
@@ -15,6 +16,16 @@ from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study
+from headway.trace.totals import spent_by
+
+
+class Took(TypedDict):
+    """What calls cost and their tokens; the least of either is what is known of it."""
+
+    cost: MicroUsd | None
+    tokens: int | None
+    cost_least: MicroUsd | None
+    tokens_least: int | None
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -92,10 +103,18 @@ class Case(Struct, frozen=True, kw_only=True):
         counts = [count for usage in usages for count in (usage.input_tokens, usage.output_tokens)]
         return total(counts)
 
-    def charged(self, calls: Iterable[int]) -> MicroUsd | None:
-        """What calls cost; unknown when any cost is."""
-        cost = total([charge(self.call(i), self.span(i).start, self.prices) for i in calls])
-        return None if cost is None else MicroUsd(cost)
+    def took(self, calls: Iterable[int]) -> Took:
+        """What calls cost, read and wrote: as fields of a finding."""
+        made = [(self.call(i), self.span(i).start) for i in calls]
+        if not made:
+            return Took(cost=None, tokens=None, cost_least=None, tokens_least=None)
+        spent = spent_by(made, [charge(call, at, self.prices) for call, at in made], self.prices)
+        return Took(
+            cost=money(spent.cost.exact),
+            tokens=spent.tokens.exact,
+            cost_least=money(spent.cost.least),
+            tokens_least=spent.tokens.least,
+        )
 
     def ids(self, these: Iterable[int]) -> tuple[SpanId, ...]:
         """Ids in order of start; not that of a root that the record does not have."""

@@ -98,8 +98,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         title=f"One of {len(turns):,} turns takes {seconds(slow.seconds)} of the {seconds(case.e2e)}"
         f" ({share(slow.seconds, case.e2e)}); {others} takes {seconds(usual)}.",
         seconds=slow.seconds,
-        cost=case.charged([slow.call]),
-        tokens=case.tokens([slow.call]),
+        **case.took([slow.call]),
         confidence="certain" if _watched(case, {stretch.owner for stretch in slow.stretches}) else "likely",
         evidence=(
             (
@@ -144,8 +143,7 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
         title=f"It is the number of turns, not any one: {len(turns):,} of {seconds(usual)} (median) make up"
         f" {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
         seconds=sum(lengths[:-1]),
-        cost=case.charged(turn.call for turn in turns[:-1]),
-        tokens=case.tokens(turn.call for turn in turns[:-1]),
+        **case.took(turn.call for turn in turns[:-1]),
         confidence="certain",
         evidence=(
             f"The slowest turn takes {seconds(slowest)}, {share(slowest, case.e2e)} of E2E.",
@@ -169,8 +167,7 @@ def many_turns(case: Case) -> Iterable[Finding]:
     yield Finding(
         name="many-turns",
         title=f"The task takes {len(chat):,} model calls one after another: however long one takes, they add up.",
-        cost=case.charged(chat[:-1]),
-        tokens=case.tokens(chat[:-1]),
+        **case.took(chat[:-1]),
         confidence="certain",
         evidence=("Each call goes on from the one before it, so none can be made sooner.", *_asked(case, chat)),
         check="Compare tasks of the same kind: which of their calls did the result need?",

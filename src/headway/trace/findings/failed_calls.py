@@ -26,8 +26,7 @@ def failed_calls(case: Case) -> Iterable[Finding]:
         name="failed-calls",
         title=f"{len(lost):,} of {calls} failed ({', '.join(errors)})" + end + case.ending(spent),
         seconds=case.e2e if end and case.timed else spent,
-        cost=case.charged(lost),
-        tokens=case.tokens(lost),
+        **case.took(lost),
         confidence="certain",
         evidence=(
             f"Failed: {named(f'{case.span(i).name}{_where(case, i)}' for i in lost)}.",

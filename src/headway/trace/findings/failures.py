@@ -30,8 +30,7 @@ def failed_tools(case: Case) -> Iterable[Finding]:
         + (f", after which {plural(len(calls), 'model call')} asked for the same tool again" if calls else "")
         + case.ending(spent),
         seconds=spent,
-        cost=case.charged(calls) if calls else None,
-        tokens=case.tokens(calls) if calls else None,
+        **case.took(calls),
         confidence="likely" if calls else "certain",
         evidence=(
             f"Failed: {named(case.span(i).name for i in lost)}"

@@ -27,6 +27,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     """What it costs in money, as recorded or by list price."""
     tokens: int | None = None
     """Tokens read or written because of it."""
+    cost_least: MicroUsd | None = None
+    """What of the cost is known, also where some of the calls do not tell theirs; unknown where nothing is."""
+    tokens_least: int | None = None
     confidence: Confidence
     evidence: tuple[str, ...]
     """Plain sentences with figures and the names of spans."""

@@ -66,8 +66,7 @@ def polled_tools(case: Case) -> Iterable[Finding]:
         title=f"{plural(len(polls), 'turn')} only asked again what the turn before had asked, and got another answer"
         + case.ending(spent),
         seconds=spent,
-        cost=case.charged(calls),
-        tokens=case.tokens(calls),
+        **case.took(calls),
         confidence="likely",
         evidence=(f"Same arguments, another result each time: {named(case.span(i).name for i in tools)}.",),
         check="See what they wait for, and how long that takes.",
@@ -117,8 +116,7 @@ def standstill(case: Case) -> Iterable[Finding]:
         title=f"The loop makes no progress: {plural(len(stuck), 'turn')} only repeat earlier ones, outcome and all"
         + case.ending(spent),
         seconds=spent,
-        cost=case.charged(stuck),
-        tokens=case.tokens(stuck),
+        **case.took(stuck),
         confidence="likely",
         evidence=(
             f"At most {longest:,} in a row; what they call: {named(case.span(i).name for i in tools)}."

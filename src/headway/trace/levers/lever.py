@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd
+from headway.core.money import MicroUsd, money
 from headway.core.spent import NOTHING, Sum, summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
@@ -104,8 +104,3 @@ def micro(per_million: Sequence[int | None]) -> Sum:
     """Tokens times price per million of them, summed; a saving is rounded down."""
     whole = summed(per_million)
     return Sum(whole.total // 1_000_000, whole.known, whole.of)
-
-
-def money(micro_usd: int | None) -> MicroUsd | None:
-    """A count of micro-USD as money."""
-    return None if micro_usd is None else MicroUsd(micro_usd)
