@@ -97,3 +97,21 @@ def test_less_of_anything_never_takes_longer(factor: float, fewer: int, parallel
     texts = [f"tpot {factor:.4f}x", f"prefill {factor:.4f}x", f"tools {factor:.4f}x", f"iterations -{fewer}"]
     outcome = asked(", ".join(texts + ["tools parallel"] * parallel))
     assert 0 <= outcome.after <= 14.0 + 1e-9
+
+
+def test_writing_of_which_no_first_token_was_timed_is_taken_from_how_calls_rise_with_their_output() -> None:
+    # 1 s and 20 ms for each token: 1,500 tokens are 30 of the 35 s
+    spans, start = list[Span](), 0.0
+    for number, tokens in enumerate((100, 200, 300, 400, 500)):
+        usage = Usage(input_tokens=1000, output_tokens=tokens)
+        spans.append(call(str(number), start, start + 1 + 0.02 * tokens, usage=usage))
+        start += 1 + 0.02 * tokens
+    for said in ("output 0.5x", "tpot 0.5x"):
+        found = what_if(spans, parse(said), prices=prices)
+        assert (found.before, found.after) == (pytest.approx(35), pytest.approx(20))
+        assert any("how calls' time rises with their output" in note for note in found.notes)
+    both = what_if(spans, parse("tpot 0.5x, model:m 0.5x"), prices=prices)
+    assert both.after == pytest.approx(10)
+    few = what_if(spans[:4], parse("tpot 0.5x"), prices=prices)
+    assert few.after == few.before
+    assert any("was not measured apart" in note for note in few.notes)

@@ -44,6 +44,16 @@ def paces(study: Study) -> list[Pace]:
     return [pace for model, calls in by_model.items() if (pace := _pace(model, calls)) is not None]
 
 
+def writing_shares(study: Study) -> dict[int, float]:
+    """Of each call whose time is not split, what share of that it writes by the line; those not known are not in it."""
+    shares: dict[int, float] = {}
+    for pace in paces(study):
+        for i, spent in pace.writing.items():
+            whole = sum(segment.end - segment.start for segment in study.own[i] if segment.phase == MODEL)
+            shares[i] = min(spent / whole, 1.0)
+    return shares
+
+
 def _pace(model: str, calls: Sequence[tuple[int, int, float]]) -> Pace | None:
     line = fit([(tokens, spent) for _, tokens, spent in calls], least=LEAST)
     if line is None or line.slope_low <= 0 or line.slope_low < SURE * line.slope:

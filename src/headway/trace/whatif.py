@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from headway.trace.levers.case import Case, case_of
 from headway.trace.levers.lever import Saved, micro, part, spared
 from headway.trace.levers.tools import at_once
 from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
+from headway.trace.pace import writing_shares
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import Reread, rereads
@@ -157,7 +158,8 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     case = case_of(task, prices)
     change, notes = Change(case.study), _Notes()
     found = _rereads(case, changes, notes)
-    _scale(case, change, changes, found)
+    writing = _writing(case, changes, notes)
+    _scale(case, change, changes, found, writing)
     if any(isinstance(one, Parallel) for one in changes) and at_once(case, change):
         notes.add("Tools that share one gap are taken to have run one after another, equally long.")
     output = _product(one.factor for one in changes if isinstance(one, Output))
@@ -165,7 +167,7 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     changed = _tokens(case, left, found, output)
     spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
     tokens, cost = added([changed.tokens, spare.tokens]), added([changed.cost, spare.cost])
-    for name in _absent(case, changes):
+    for name in _absent(case, changes, writing):
         notes.add(f"{name} does not occur in this task, or was not measured apart.")
     return Outcome(
         before=case.study.e2e,
@@ -234,11 +236,33 @@ def _rereads(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, 
     return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}
 
 
-def _scale(case: Case, change: Change, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> None:
+def _scale(
+    case: Case, change: Change, changes: Sequence[WhatIf], found: dict[int, _Cached], writing: dict[int, float]
+) -> None:
     """All factors on a share multiply before it is changed, so that two halves make a quarter."""
+    written = _product(one.factor for one in changes if isinstance(one, Output) or _of_writing(one))
     for phase, shares in case.shares.items():
         if shares:
-            change.scale(shares, _factor(case, phase, changes, found))
+            factor = _factor(case, phase, changes, found)
+            if phase == MODEL and writing:
+                change.scale(shares, lambda i, model=factor: model(i) * (1 - (1 - written) * writing.get(i, 0.0)))
+            else:
+                change.scale(shares, factor)
+
+
+def _writing(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, float]:
+    """What share of its unsplit time each call writes, where a change asks for that and it can be told."""
+    if not any(isinstance(one, Output) or _of_writing(one) for one in changes):
+        return {}
+    writing = writing_shares(case.study)
+    if writing:
+        notes.add("Where the first token was not timed, writing is taken from how calls' time rises with their output.")
+    return writing
+
+
+def _of_writing(one: WhatIf) -> TypeGuard[Faster]:
+    """Whether it makes writing quicker and leaves the rest of a call as it is."""
+    return isinstance(one, Faster) and DECODE in one.phases and MODEL not in one.phases
 
 
 def _factor(case: Case, phase: Phase, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> Callable[[int], float]:
@@ -279,7 +303,7 @@ def _name(work: object) -> str | None:
             return None
 
 
-def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
+def _absent(case: Case, changes: Sequence[WhatIf], writing: Mapping[int, float]) -> list[str]:
     works = [span.work for span in case.study.tree.spans]
     tools = {_name(work) for work in works}
     models = {work.model for work in works if isinstance(work, ModelCall)}
@@ -288,7 +312,8 @@ def _absent(case: Case, changes: Sequence[WhatIf]) -> list[str]:
     phases = [
         one.phases if isinstance(one, Faster) else (DECODE,) for one in changes if isinstance(one, (Faster, Output))
     ]
-    return absent + [" and ".join(named) for named in phases if not any(case.shares[phase] for phase in named)]
+    there = {phase for phase, shares in case.shares.items() if shares or (phase == DECODE and writing)}
+    return absent + [" and ".join(named) for named in phases if there.isdisjoint(named)]
 
 
 def _tokens(case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float) -> Saved:

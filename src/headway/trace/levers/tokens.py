@@ -7,7 +7,7 @@ from headway.core.spent import summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, micro, predicted
-from headway.trace.pace import paces
+from headway.trace.pace import writing_shares
 from headway.trace.phases import DECODE, MODEL, PREFILL
 from headway.trace.reuse import rereads
 
@@ -49,12 +49,8 @@ def shorter_output(case: Case) -> Iterable[Lever]:
     """Half of what is written; where no first token was timed, of the time that rises with the output."""
     change = Change(case.study)
     change.scale(case.shares[DECODE], lambda _: 0.5)
-    whole: dict[int, float] = {}
-    for share in case.shares[MODEL]:
-        whole[share.owner] = whole.get(share.owner, 0.0) + share.seconds
-    found = paces(case.study) if whole else []
-    writing = {i: spent for pace in found for i, spent in pace.writing.items() if whole.get(i)}
-    change.scale(case.shares[MODEL], lambda i: 1 - 0.5 * min(writing.get(i, 0.0) / whole[i], 1.0))
+    writing = writing_shares(case.study)
+    change.scale(case.shares[MODEL], lambda i: 1 - 0.5 * writing.get(i, 0.0))
     guessed = f" {_GUESSED}" if writing else ""
     written: list[int | None] = []
     charged: list[int | None] = []
