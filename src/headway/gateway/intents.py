@@ -28,7 +28,7 @@ _RECORD: Final = struct.Struct("<BQQqqQ")
 _SUM: Final = struct.Struct("<I")
 _SIZE: Final = _RECORD.size + _SUM.size
 _PLAN, _BEGUN, _SETTLED, _RELEASED = 1, 2, 3, 4
-_COMPACT_BYTES: Final = 4 * 1024**2
+COMPACT_BYTES: Final = 4 * 1024**2
 
 _Totals = list[tuple[str, int]]
 """Names of the counters that a plan's calls are charged to, and which of a call's amounts each counts."""
@@ -96,7 +96,7 @@ class Intents:
         ended = self._ended
         while ended and ended[0][0] <= settlement:
             ended.popleft()
-        if self._size > _COMPACT_BYTES:
+        if self._size > COMPACT_BYTES:
             self._compact()
 
     def remove(self) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 from uuid import uuid4
@@ -114,7 +115,8 @@ class Limiter:
         for waiting in self._waiting:
             waiting.future.cancel()
         try:
-            await self._in_thread(self._close_account)
+            await self._report_all()
+            await self._in_thread(self._leave)
         except StoreError as error:
             _log.warning("limits: the account stays open until the next start: %s", error)
         finally:
@@ -244,7 +246,7 @@ class Limiter:
     async def _speak(self, exchange: Exchange, sent: float) -> None:
         asking, self._waiting = (self._waiting, []) if exchange.wants else ([], self._waiting)
         try:
-            reply = await self._in_thread(lambda: self._book.exchange(self.holder, exchange))
+            reply = await self._in_thread(partial(self._book.exchange, self.holder, exchange))
         except StoreError as error:
             self._ledger.lost(exchange)
             self._complain(error)
@@ -287,6 +289,14 @@ class Limiter:
             else:
                 waiting.future.set_result(outcome)
 
+    async def _report_all(self) -> None:
+        now = self._clock.now()
+        with suppress(LeftError):
+            while (exchange := self._ledger.report([], now)) is not None:
+                reply = await self._in_thread(partial(self._book.exchange, self.holder, exchange))
+                self._ledger.take(exchange, reply, now)
+                self._answered(exchange, reply, [])
+
     async def _rejoin(self, asking: list[_Waiting]) -> None:
         """The book has lost its memory, or took this worker for dead: what it held is nobody's, and it begins anew."""
         _log.error("limits: the book does not know this worker any more; what it held is drawn anew")
@@ -319,18 +329,12 @@ class Limiter:
             self._forgot = now
             self._book.forget(_FORGET_SECONDS)
 
-    def _close_account(self) -> None:
-        now = self._clock.now()
-        with suppress(LeftError):
-            while (exchange := self._ledger.report([], now)) is not None:
-                reply = self._book.exchange(self.holder, exchange)
-                self._ledger.take(exchange, reply, now)
-        if self._intents is None:
+    def _leave(self) -> None:
+        if self._intents is None or self._directory is None:
             self._book.leave(self.holder, {})
             return
         self._intents.close()
-        if self._directory is not None:
-            bury_the_dead(self._directory, self._book)
+        bury_the_dead(self._directory, self._book)
 
 
 def bury_the_dead(directory: Path, book: Book) -> int:

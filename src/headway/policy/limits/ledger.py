@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from headway.core.access import Caller
+from headway.core.limits import Limit
 from headway.core.task import TaskId
 from headway.policy.limits.book import (
     LEASE_SECONDS,
@@ -244,7 +245,7 @@ class Ledger:
             if warn is not None and counter.seen >= warn and not counter.warned:
                 warned += (self._warning(row),)
         if plan.elapsed is not None:
-            warned += self._elapsed_warning(plan.elapsed[0], now)
+            warned += self._elapsed_warning(*plan.elapsed, now)
         plan.open += 1
         self._grants += 1
         slots = tuple([counter.at for counter, _ in plan.rates]) if plan.rates else ()
@@ -265,12 +266,12 @@ class Ledger:
             used=counter.seen,
         )
 
-    def _elapsed_warning(self, counter: Counter, now: float) -> tuple[Warned, ...]:
+    def _elapsed_warning(self, counter: Counter, limit: Limit, now: float) -> tuple[Warned, ...]:
         counter.touched = now
         counter.seen = int(now - (counter.opened or now))
-        if counter.warn is None or counter.warned or counter.seen < counter.warn:
+        if limit.warn is None or counter.warned or counter.seen < limit.warn:
             return ()
-        return (self._warning((counter, 0, counter.warn, counter.warn)),)
+        return (self._warning((counter, 0, limit.stop, limit.warn)),)
 
     def _end(self, grant: Grant) -> None:
         grant.ended = True
