@@ -52,3 +52,8 @@ def test_where_the_gateway_asked_for_them_the_engine_does_not_report_them() -> N
     (note,) = [note for note in dissect([seen]).unknowns if note.startswith("Streamed without")]
     assert note.startswith("Streamed without token counts: 1 of 1 call. The gateway asked the engine for them")
     assert "include_usage" not in note
+
+
+def test_a_call_that_reached_no_engine_has_no_model_time_to_be_split() -> None:
+    assert not any("unsplit" in note for note in dissect([call("a", 0, 1, attempts=0)]).unknowns)
+    assert any("unsplit" in note for note in dissect([call("a", 0, 1)]).unknowns)

@@ -183,7 +183,7 @@ def _uncosted(
 
 def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:
     derived = sum(map(is_derived, calls))
-    unsplit = sum(call.first_token is None and call.engine is None for call in calls)
+    unsplit = sum(call.first_token is None and call.engine is None and call.attempts != 0 for call in calls)
     if derived:
         notes.append(
             f"Queue, prefill and decode are derived from the engine's own timings for {_of(derived, calls)}, which did"

@@ -37,7 +37,7 @@ SIGNS: dict[Phase, Sign] = {
         glyph="✕",
         letter="x",
         style="red",
-        meaning="a call tried in vain before it was served",
+        meaning="attempts at a call that failed",
         measured="from the first attempt at a call until the last one, by the gateway's clock: a replica that hung up, "
         "or to which no connection was had",
     ),
