@@ -375,7 +375,7 @@ def test_a_responses_request_becomes_a_chat() -> None:
         (
             CHAT,
             MESSAGES,
-            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]}]},
             "'input_audio'",
         ),
         (

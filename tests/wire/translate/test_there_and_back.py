@@ -35,10 +35,12 @@ from headway.wire.translate.exchange import Exchange, translates
 from headway.wire.translate.ids import original_id, plain_id
 from wire import JSON, damaged, encode
 
-WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20).filter(lambda text: text.strip())
-NAME = st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True)
-ID = NAME | st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
-ARGUMENTS = st.dictionaries(st.text(max_size=5), JSON, max_size=3).map(json.dumps)
+ODD = 'aé🙂 \n"\\{}'
+WORDS = st.text(ODD, min_size=1, max_size=6).filter(lambda text: bool(text.strip()))
+NAME = st.text("abYZ09_-", min_size=1, max_size=6)
+ID = NAME | st.text("a:./ é", min_size=1, max_size=6)
+VALUE = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.just(1.5) | st.text(ODD, max_size=4)
+ARGUMENTS = st.dictionaries(st.text(ODD, max_size=2), VALUE | st.lists(VALUE, max_size=2), max_size=2).map(json.dumps)
 BASE64 = st.binary(max_size=9).map(lambda data: b64encode(data).decode())
 TEXT = WORDS.map(Text)
 IMAGE = st.builds(Image, url=NAME.map("https://example.org/{}.png".format)) | st.builds(
