@@ -51,6 +51,14 @@ class Shelved(Struct, frozen=True, kw_only=True):
         return self.archive.packed(self.number)
 
 
+class _Verdicts(dict[bytes, Verdict]):
+    """Verdicts by how they are written down. Most tasks of a set share theirs with others: each is made once."""
+
+    def __missing__(self, written: bytes) -> Verdict:
+        made = self[written] = msgspec.msgpack.decode(written, type=Verdict)
+        return made
+
+
 class Archive:
     """Tasks in an SQLite file of their own. Of several processes one at a time writes, and others read what was before.
 
@@ -122,11 +130,11 @@ class Archive:
         A row that was worked out otherwise, by other prices or another Headway, is worked out again from its spans.
         """
         made_by = maker(prices)
-        facts, verdicts = msgspec.msgpack.Decoder(TaskFacts), msgspec.msgpack.Decoder(Verdict)
+        facts, verdicts = msgspec.msgpack.Decoder(TaskFacts), _Verdicts()
         with self._explained():
             found = self._db.execute("SELECT number, made_by, verdict, facts FROM task ORDER BY number")
             for number, by, verdict, row in found:
-                judged = verdicts.decode(verdict)
+                judged = verdicts[verdict]
                 if by == made_by:
                     yield Shelved(facts=facts.decode(row), verdict=judged, archive=self, number=number)
                 else:

@@ -19,7 +19,7 @@ from headway.trace.study import Study, Task, study
 from headway.trace.totals import failures_of, spent_by
 
 
-class ToolFacts(Struct, kw_only=True):
+class ToolFacts(Struct, kw_only=True, array_like=True):
     """All uses of one tool, or all retrievals from one source, in one task."""
 
     uses: int = 0
@@ -31,7 +31,7 @@ class ToolFacts(Struct, kw_only=True):
     on_path: float = 0.0
 
 
-class ModelFacts(Struct, kw_only=True):
+class ModelFacts(Struct, kw_only=True, array_like=True):
     """All calls to one model in one task."""
 
     calls: int = 0
@@ -49,7 +49,7 @@ class CallPoint(Struct, frozen=True, gc=False):
     """Seconds."""
 
 
-class TaskFacts(Struct, frozen=True, kw_only=True):
+class TaskFacts(Struct, frozen=True, kw_only=True, array_like=True):
     """One task. Seconds; ``None`` is unknown; a failed task's times are those until it failed."""
 
     task: TaskId

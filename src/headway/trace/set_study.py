@@ -1,7 +1,7 @@
 """A set of tasks, studied as they come: rows of all, levers and findings of a sample, so that memory is bounded."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Final
 
@@ -141,8 +141,8 @@ class SetStudy:
         self._full = False
         self._bytes = 0
         self._report: SetReport | None = None
-        self._aspects: dict[Subject, _Tally] = {}
-        self._remarks: dict[str, int] = {}
+        self._verdicts: dict[Verdict, int] = {}
+        """How many tasks have each, in order of appearance: far fewer than tasks."""
 
     @property
     def rows(self) -> Sequence[TaskFacts]:
@@ -159,14 +159,7 @@ class SetStudy:
         facts, verdict = row.facts, row.verdict
         self._report = None
         self._rows.append(facts)
-        for aspect in map(_counted, verdict.aspects):
-            tally = self._aspects.get(aspect.subject)
-            if tally is None:
-                self._aspects[aspect.subject] = _Tally(aspect, aspect.known, aspect.of)
-            else:
-                tally.add(aspect)
-        for remark in verdict.remarks:
-            self._remarks[remark] = self._remarks.get(remark, 0) + 1
+        self._verdicts[verdict] = self._verdicts.get(verdict, 0) + 1
         rank_of = int(digest(facts.task), 16)
         if not self._full or rank_of < -self._sample[0][0]:
             kept = _Kept(facts, verdict, row.packed)
@@ -205,9 +198,25 @@ class SetStudy:
             sampled=len(sample),
             slowest=tuple(slowest),
             namesakes=tuple(row.task for row in self._rows if row.task[:BEGINNING] in beginnings),
-            aspects=tuple(tally.aspect() for tally in self._aspects.values()),
-            remarks=tuple(sorted(self._remarks.items(), key=lambda item: -item[1])),
+            aspects=_aspects(self._verdicts),
+            remarks=_remarks(self._verdicts),
         )
+
+
+def _aspects(verdicts: Mapping[Verdict, int]) -> tuple[Aspect, ...]:
+    """What verdicts say together, each given by so many tasks."""
+    tallies: dict[Subject, _Tally] = {}
+    for verdict, tasks in verdicts.items():
+        for aspect in map(_counted, verdict.aspects):
+            tallies.setdefault(aspect.subject, _Tally(aspect)).add(aspect, tasks)
+    return tuple(tally.aspect() for tally in tallies.values())
+
+
+def _remarks(verdicts: Mapping[Verdict, int]) -> tuple[tuple[str, int], ...]:
+    counts: Counter[str] = Counter()
+    for verdict, tasks in verdicts.items():
+        counts.update(dict.fromkeys(verdict.remarks, tasks))
+    return tuple(counts.most_common())
 
 
 def _counted(aspect: Aspect) -> Aspect:
@@ -221,14 +230,14 @@ class _Tally(Struct):
     """What all tasks say of one subject: the counts added up, said as the first says it that knows anything."""
 
     telling: Aspect
-    known: int
-    of: int
+    known: int = 0
+    of: int = 0
 
-    def add(self, aspect: Aspect) -> None:
+    def add(self, aspect: Aspect, tasks: int) -> None:
         if aspect.known and not self.known:
             self.telling = aspect
-        self.known += aspect.known
-        self.of += aspect.of
+        self.known += aspect.known * tasks
+        self.of += aspect.of * tasks
 
     def aspect(self) -> Aspect:
         return structs.replace(self.telling, known=self.known, of=self.of)

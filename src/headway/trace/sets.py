@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from operator import attrgetter
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +13,10 @@ from headway.core.spent import Spent, Sum, together
 from headway.trace.facts import CallPoint, ModelFacts, TaskFacts, ToolFacts
 from headway.trace.phases import Phase
 from headway.trace.stats import Line, Quantile, fit, quantiles, rank
+
+Held = TypeVar("Held")
+Column = tuple[list[int], list[Held]]
+"""Places of tasks, ascending, and what each of them holds: most names occur in few of many tasks."""
 
 SCATTER = 2000
 """Points of the scatter that are kept, evenly chosen by input tokens."""
@@ -120,7 +125,7 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
 
 def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
     """Take a set apart; its tasks in any order."""
-    timed = sorted((row for row in rows if row.e2e is not None), key=lambda row: row.e2e or 0.0)
+    timed = sorted([row for row in rows if row.e2e is not None], key=attrgetter("e2e"))
     cached = [row.spent for row in rows if None not in {row.spent.cache_read.exact, row.spent.input_tokens.exact}]
     read = sum(spent.input_tokens.total for spent in cached)
     points = sorted([point for row in rows for point in row.points], key=attrgetter("input_tokens"))
@@ -136,8 +141,8 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         task_ttft=spread([row.task_ttft for row in timed]),
         n=spread([float(row.n) for row in rows]),
         histogram=tuple(sorted(Counter(row.n for row in rows).items())),
-        phases=_rows(timed, lambda row: row.phases),
-        stages=_rows(timed, lambda row: row.stages),
+        phases=_rows(timed, _columns(row.phases for row in timed)),
+        stages=_rows(timed, _columns(row.stages for row in timed)),
         tools=_tools(rows, timed),
         models=_models(rows, timed),
         input_tokens=spread([row.spent.input_tokens.exact for row in rows]),
@@ -153,7 +158,13 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         cached_share=sum(spent.cache_read.total for spent in cached) / read if read else None,
         recomputed=spread([row.recomputed for row in rows]),
         retries_cost=spread([row.retries_cost for row in rows]),
-        prefill=fit([(point.input_tokens - (point.cache_read or 0), point.ttft) for point in points if _read(point)]),
+        prefill=fit(
+            [
+                (point.input_tokens - point.cache_read, point.ttft)
+                for point in points  # of which it is known how much of the prompt was computed
+                if point.cache_read is not None and point.cache_read <= point.input_tokens
+            ]
+        ),
         scatter=tuple(_thinned(points)),
     )
 
@@ -168,30 +179,37 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
 
 def _least(sums: Sequence[Sum]) -> Spread | None:
-    return spread([one.least for one in sums]) if any(one.partial for one in sums) else None
+    unsure = [one for one in sums if one.known != one.of]
+    return spread([one.least for one in sums]) if any(one.partial for one in unsure) else None
 
 
-def _rows(
-    timed: Sequence[TaskFacts], parts: Callable[[TaskFacts], Mapping[Phase, float] | Mapping[str, float]]
-) -> tuple[Row, ...]:
+def _columns(tasks: Iterable[Mapping[Phase, Held] | Mapping[str, Held]]) -> dict[str, Column[Held]]:
+    columns: dict[str, Column[Held]] = {}
+    for place, parts in enumerate(tasks):
+        for name, held in parts.items():
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = ([], [])
+            column[0].append(place)
+            column[1].append(held)
+    return columns
+
+
+def _rows(timed: Sequence[TaskFacts], columns: Mapping[str, Column[float]]) -> tuple[Row, ...]:
     """One row per name; the tasks are in order of E2E."""
-    columns: dict[str, list[tuple[int, float]]] = {}  # where a name occurs: most names occur in few of many tasks
-    for place, row in enumerate(timed):
-        for name, seconds in parts(row).items():
-            columns.setdefault(name, []).append((place, seconds))
-    whole = sum(row.e2e or 0.0 for row in timed)
+    whole = sum([row.e2e or 0.0 for row in timed])
     rows = [_row(str(name), column, len(timed), whole) for name, column in columns.items()]
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
-def _row(name: str, column: Sequence[tuple[int, float]], size: int, whole: float) -> Row:
-    seconds = [spent for _, spent in column]
+def _row(name: str, column: Column[float], size: int, whole: float) -> Row:
+    _, seconds = column
     total = sum(seconds)
     ordered = [0.0] * (size - len(seconds)) + sorted(seconds)
     middle, slowest = (rank(size, 0.4), rank(size, 0.6) + 1), (size - ceil(size / 10), size)
     return Row(
         name=name,
-        tasks=len(column),
+        tasks=len(seconds),
         share=total / whole if whole else 0.0,
         on_path=Spread(known=size, of=size, mean=total / size, quantiles=quantiles(ordered)),
         typical=_mean(column, *middle),
@@ -199,30 +217,31 @@ def _row(name: str, column: Sequence[tuple[int, float]], size: int, whole: float
     )
 
 
-def _mean(column: Sequence[tuple[int, float]], first: int, beyond: int) -> float:
-    """Over the tasks of a range of places; the column is in their order."""
-    within = column[bisect_left(column, (first,)) : bisect_left(column, (beyond,))]
-    return sum(seconds for _, seconds in within) / (beyond - first)
+def _mean(column: Column[float], first: int, beyond: int) -> float:
+    """Over the tasks of a range of places."""
+    places, seconds = column
+    return sum(seconds[bisect_left(places, first) : bisect_left(places, beyond)]) / (beyond - first)
+
+
+def _on_path(
+    timed: Sequence[TaskFacts], columns: Mapping[str, Column[ToolFacts] | Column[ModelFacts]]
+) -> dict[str, Row]:
+    seconds = {name: (places, [one.on_path for one in held]) for name, (places, held) in columns.items()}
+    return {row.name: row for row in _rows(timed, seconds)}
 
 
 def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolRow, ...]:
-    paths = {
-        row.name: row for row in _rows(timed, lambda row: {name: tool.on_path for name, tool in row.tools.items()})
-    }
-    used: dict[str, list[ToolFacts]] = {}
-    for row in rows:
-        for name, tool in row.tools.items():
-            used.setdefault(name, []).append(tool)
+    paths = _on_path(timed, _columns(row.tools for row in timed))
     found: list[ToolRow] = []
-    for name, tools in used.items():
-        uses = sum(tool.uses for tool in tools)
+    for name, (_, tools) in _columns(row.tools for row in rows).items():
+        uses = sum([tool.uses for tool in tools])
         found.append(
             ToolRow(
                 name=name,
                 uses=uses,
-                failed=sum(tool.failed for tool in tools),
-                again=sum(tool.again for tool in tools),
-                seconds=sum(tool.seconds for tool in tools) / uses,
+                failed=sum([tool.failed for tool in tools]),
+                again=sum([tool.again for tool in tools]),
+                seconds=sum([tool.seconds for tool in tools]) / uses,
                 on_path=paths.get(name),
             )
         )
@@ -230,30 +249,19 @@ def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolR
 
 
 def _models(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ModelRow, ...]:
-    paths = {
-        row.name: row for row in _rows(timed, lambda row: {name: made.on_path for name, made in row.models.items()})
-    }
-    called: dict[str, list[ModelFacts]] = {}
-    for row in rows:
-        for name, made in row.models.items():
-            called.setdefault(name, []).append(made)
+    paths = _on_path(timed, _columns(row.models for row in timed))
     found: list[ModelRow] = []
-    for name, models in called.items():
+    for name, (_, models) in _columns(row.models for row in rows).items():
         found.append(
             ModelRow(
                 name=name,
-                calls=sum(model.calls for model in models),
-                failed=sum(model.failed for model in models),
+                calls=sum([model.calls for model in models]),
+                failed=sum([model.failed for model in models]),
                 spent=together([model.spent for model in models]),
                 on_path=paths.get(name),
             )
         )
     return tuple(sorted(found, key=lambda model: -model.calls))
-
-
-def _read(point: CallPoint) -> bool:
-    """Whether it is known how much of the prompt was computed."""
-    return point.cache_read is not None and point.cache_read <= point.input_tokens
 
 
 def _thinned(points: Sequence[CallPoint]) -> list[CallPoint]:

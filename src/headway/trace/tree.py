@@ -148,6 +148,8 @@ def _seen_once(spans: list[Span], notes: list[str]) -> list[Span]:
     """
     timed: dict[str, list[Span]] = {}
     inferred: dict[str, list[Span]] = {}
+    if not [True for span in spans if isinstance(span.work, ToolUse) and span.work.inferred]:
+        return spans
     for span in spans:
         if isinstance(span.work, ToolUse) and span.work.call_id is not None:
             (inferred if span.work.inferred else timed).setdefault(span.work.call_id, []).append(span)
@@ -173,16 +175,18 @@ def _parents(spans: list[Span], notes: list[str]) -> list[int]:
     index: dict[SpanId | None, int] = {span.id: i for i, span in enumerate(spans)}
     above = [span.parent for span in spans]
     parent = list(map(index.get, above, repeat(-1)))
-    if orphans := parent.count(-1) - above.count(None):
+    if orphans := sum(above[i] is not None for i in _where(parent, -1)):
         notes.append(f"{_count(orphans, 'span')} named a parent that is not in the record and hung from the root.")
-    if any(map(ge, parent, range(len(spans)))) and (circles := _open_circles(spans, parent)):
+    late = list(compress(range(len(spans)), map(ge, parent, range(len(spans)))))
+    if late and (circles := _open_circles(spans, parent, late)):
         notes.append(f"{_count(circles, 'circle')} of parents opened at the earliest span.")
     return parent
 
 
-def _open_circles(spans: list[Span], parent: list[int]) -> int:
+def _open_circles(spans: list[Span], parent: list[int], late: list[int]) -> int:
+    """Every circle has a span whose parent does not come before it, so only from those is it looked for."""
     circles, state = 0, bytearray(len(spans))
-    for i in range(len(spans)):
+    for i in late:
         line: list[int] = []
         at = i
         while at >= 0 and not state[at]:
