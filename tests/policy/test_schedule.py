@@ -89,7 +89,7 @@ def test_calls_wait_while_the_window_is_full(route: RoutePolicy) -> None:
 
 def full(route: RoutePolicy) -> Scheduler:
     """One replica that keeps 1,000 tokens of tasks warm; task ``old`` of 1,000 has its place."""
-    scheduler = Scheduler(route, FirstCome(), patience=100.0)
+    scheduler = Scheduler(route, FirstCome(), patience=50.0)
     for number, at in enumerate((0.0, 4.0)):
         for task in ("old", "lost"):
             scheduler.arrive(asking(f"{task}{number}", task, 1000, at=at), ONE, at)
@@ -129,8 +129,8 @@ def test_who_waits_too_long_makes_others_take_turns(route: RoutePolicy) -> None:
         turns += 1
         if all_sent(scheduler, ONE, now + 0.9) == ["new0"]:
             break
-    # Its patience of 100 s has ended when the turn that began then is over.
-    assert turns == 101
+    # Its patience of 50 s has ended when the turn that began then is over.
+    assert turns == 51
 
 
 def test_a_call_that_left_is_not_sent(route: RoutePolicy) -> None:

@@ -233,7 +233,7 @@ class Call:
             input_tokens=self.prompt[-1][1],
             cached_tokens=job.cached,
             output_tokens=self.turn.output,
-            tools=(self.turn.tool,) if self.turn.tool else (),
+            tools=(self.turn.tool,) if self.turn.tool and not last else (),
         )
         if last:
             self.outcome.ended = now

@@ -18,7 +18,7 @@ Prefix = tuple[int, int]
 """The beginning of a prompt up to the end of one of its messages: a digest of all of it, and its length in tokens."""
 
 
-class RouteRequest(Struct, frozen=True, kw_only=True):
+class RouteRequest(Struct, frozen=True, kw_only=True, gc=False):
     """What a routing policy may know of a call. What is at its default is unknown."""
 
     model: str
@@ -38,7 +38,7 @@ class RouteRequest(Struct, frozen=True, kw_only=True):
     """A number in [0, 1) that the caller drew, for policies that toss a coin."""
 
 
-class RouteDecision(Struct, frozen=True, kw_only=True):
+class RouteDecision(Struct, frozen=True, kw_only=True, gc=False):
     """The replica to send the call to, and why; no replica: ``receipt.reason`` says what stands in the way."""
 
     replica: Replica | None
@@ -47,7 +47,7 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
     """Set where there is no replica."""
 
 
-class RouteSent(Struct, frozen=True, kw_only=True):
+class RouteSent(Struct, frozen=True, kw_only=True, gc=False):
     """A call was handed to a replica."""
 
     replica: ReplicaId
@@ -58,7 +58,7 @@ class RouteSent(Struct, frozen=True, kw_only=True):
     """What was decided on."""
 
 
-class RouteStarted(Struct, frozen=True, kw_only=True):
+class RouteStarted(Struct, frozen=True, kw_only=True, gc=False):
     """The first token of a call's answer came."""
 
     replica: ReplicaId
@@ -66,7 +66,7 @@ class RouteStarted(Struct, frozen=True, kw_only=True):
     at: float
 
 
-class RouteDone(Struct, frozen=True, kw_only=True):
+class RouteDone(Struct, frozen=True, kw_only=True, gc=False):
     """A call's answer ended, well or not."""
 
     replica: ReplicaId
@@ -84,7 +84,7 @@ class RouteDone(Struct, frozen=True, kw_only=True):
     """Names of the tools that the answer calls; with none the task may be over."""
 
 
-class RouteLost(Struct, frozen=True, kw_only=True):
+class RouteLost(Struct, frozen=True, kw_only=True, gc=False):
     """A replica went down or away: what it had computed is gone."""
 
     replica: ReplicaId

@@ -20,10 +20,13 @@ from headway.policy.order.waiting import Order, Served, Waiting
 from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteLost, RoutePolicy, RouteSent, RouteStarted
 from headway.policy.routing.candidates import able
 from headway.policy.routing.expected_seconds import ExpectedSeconds
+from headway.policy.routing.flights import Flight
 from headway.policy.routing.knowledge import Knowledge
 
 PATIENCE: Final = 120.0
 """Seconds that the first in a queue waits for a place before a task that has one is made to take turns."""
+_FULL: Final = 5.0
+"""Seconds for which calls have to have been waiting before the fleet counts as full."""
 _LOOKAHEAD: Final = 8
 """Calls behind the first that may be sent while it does not fit."""
 _EQUAL: Final[Mapping[str, float]] = MappingProxyType({})
@@ -73,13 +76,15 @@ class Scheduler:
         self._shared = isinstance(route, ExpectedSeconds)
         self._known = route.known if isinstance(route, ExpectedSeconds) else Knowledge()
         self._fairness = Fairness(tenants)
-        self.places = Places(self._known.speeds)
+        self.promises = Promises()
+        self.places = Places(self._known.speeds, self.promises.ended)
         self._windows: dict[ReplicaId, Window] = {}
         self._bound: dict[ReplicaId, Queue] = {}
         self._free: dict[str, Queue] = {}
         self._under: dict[SpanId, _Under] = {}
         self._where: dict[SpanId, Queue] = {}
-        self.promises = Promises()
+        self._full_since: float | None = None
+        """Since when there has always been somebody who waits."""
         self._pressed = float("-inf")
 
     @property
@@ -93,7 +98,9 @@ class Scheduler:
         ahead = 0 if queue is None or self._home(waiting) is not None else queue.count(waiting.lane)
         late = self._late(waiting, able(waiting.request, view), ahead, now)
         if late is None:
-            self._enqueue(waiting)
+            self._enqueue(waiting, now)
+        else:
+            self.places.abandon(waiting.request.task)
         return late
 
     def leave(self, call: SpanId) -> None:
@@ -101,11 +108,18 @@ class Scheduler:
         queue = self._where.pop(call, None)
         if queue is not None:
             queue.remove(call)
+            self.places.left(call)
 
     def next(self, view: FleetView, now: float) -> Dispatch | Refused | None:
         """The next call to send or refuse; ``None``: nothing can be done now."""
+        step = self._step(view, now) if self._where else None
         if not self._where:
-            return None
+            self._full_since = None
+        elif step is None and self._full_since is None:
+            self._full_since = now
+        return step
+
+    def _step(self, view: FleetView, now: float) -> Dispatch | Refused | None:
         for replica, bound in self._bound.items():
             if bound and (step := self._next_bound(replica, view, now)) is not None:
                 return step
@@ -116,28 +130,28 @@ class Scheduler:
 
     def observe(self, event: RouteEvent) -> None:
         """Learn what became of calls: `RouteStarted`, `RouteDone` and `RouteLost`. Sent they are by `next`."""
+        flight = self._known.flights.get(event.call) if isinstance(event, RouteDone) else None
         self._route.observe(event)
         if not self._shared:
             self._known.observe(event)
         match event:
-            case RouteStarted():
-                self._started(event)
             case RouteDone():
-                self._done(event)
+                self._done(event, flight)
             case RouteLost(replica=replica):
                 self.places.lost(replica)
                 self._windows.pop(replica, None)
                 self._unbind(replica)
-            case RouteSent():
+            case RouteSent() | RouteStarted():
                 pass
 
     # --- waiting
 
-    def _enqueue(self, waiting: Waiting) -> None:
+    def _enqueue(self, waiting: Waiting, now: float) -> None:
         home = self._home(waiting)
         if home is None or home in waiting.request.excluded:
             self._enqueue_free(waiting)
             return
+        self.places.came(waiting.request, now)
         queue = self._bound.get(home)
         if queue is None:
             queue = self._bound[home] = Queue(self._order, self._fairness)
@@ -160,6 +174,7 @@ class Scheduler:
     def _unbind(self, replica: ReplicaId) -> None:
         queue = self._bound.pop(replica, None)
         for waiting in () if queue is None else tuple(queue):
+            self.places.left(waiting.request.call)
             self._enqueue_free(waiting)
 
     def _home(self, waiting: Waiting) -> ReplicaId | None:
@@ -175,6 +190,7 @@ class Scheduler:
         load = next((load for load in able(first.request, view) if load.replica.id == replica), None)
         if load is None or self._home(first) != replica:
             self._take(queue, first)
+            self.places.left(first.request.call)
             self._enqueue_free(first)
             return self._next_bound(replica, view, now)
         for lane in dict.fromkeys((first.lane, "interactive")):
@@ -214,12 +230,14 @@ class Scheduler:
         if not self._admit_tasks or not loads:
             return loads
         need = self.places.need(waiting.request, self._output(waiting))
+        if waiting.lane == "batch":
+            need += self.places.spare(need, now)
         free = [load for load in loads if self.places.room(load.replica.id, need)]
         if free:
             return free
         requeue = self.promises.wait(1, now)
         for load in loads:
-            if self.places.make_room(load.replica.id, need, requeue, now):
+            if self.places.make_room(load.replica.id, need, requeue, now, waiting.lane):
                 return [load]
         return []
 
@@ -235,6 +253,8 @@ class Scheduler:
         """The first in the queue has run out of patience: a task gives up its place, one at a time; whether now."""
         if not self._admit_tasks or not replicas or now - self._pressed < self._patience / 4:
             return False
+        self._full_since: float | None = None
+        """Since when there has always been somebody who waits."""
         self._pressed = now
         return self.places.press(max(replicas, key=self.places.count))
 
@@ -246,6 +266,8 @@ class Scheduler:
         self._take(queue, waiting)
         late = self._late(waiting, open_to, 0, now)
         if late is not None:
+            self.places.left(waiting.request.call)
+            self.places.abandon(waiting.request.task)
             return late
         request = waiting.request
         names = {load.replica.id for load in open_to}
@@ -263,7 +285,7 @@ class Scheduler:
         output = self._output(waiting)
         self._window(replica.id).sent(waiting.lane, now)
         if self._admit_tasks:
-            self.places.sent(replica.id, waiting.request, output, now)
+            self.places.sent(replica.id, waiting.request, output, now, waiting.lane)
         charged = (request.prompt[-1][1] if request.prompt else 0) + output
         self._fairness.take(waiting, charged)
         self._under[request.call] = _Under(waiting, replica.id, now, charged)
@@ -285,8 +307,10 @@ class Scheduler:
         if waiting.deadline is None:
             return None
         seconds = min((self._seconds(waiting, load.replica.id) for load in loads), default=0.0)
-        if self._home(waiting) is None and waiting.parent is None and self.places.tenure is not None:
-            seconds = max(seconds, self.places.tenure)
+        if self._admit_tasks and not self.places.knows(waiting.request.task):
+            seconds = max(seconds, self.places.tenure or 0.0)
+            if self._full_since is not None and now - self._full_since > _FULL:
+                seconds = max(seconds, self.promises.task(len(self.places) + ahead, now))
         return self.promises.late(waiting, seconds, ahead, now)
 
     def _seconds(self, waiting: Waiting, replica: ReplicaId) -> float:
@@ -300,19 +324,19 @@ class Scheduler:
 
     # --- what became of it
 
-    def _started(self, event: RouteStarted) -> None:
-        flight = self._known.flights.get(event.call)
-        under = self._under.get(event.call)
-        if flight is None or under is None or under.replica != event.replica:
-            return
-        alone = self._known.speeds.pace(event.replica).first_token(flight.uncached, flight.beside)
-        calls = self._known.flights.load(event.replica).calls
-        self._window(event.replica).observe(event.at - flight.sent, alone, calls)
+    def _measure(self, flight: Flight, replica: ReplicaId) -> None:
+        """How much later than alone its first token came tells how many calls the replica can do with."""
+        if flight.first is not None:
+            alone = self._known.speeds.pace(replica).first_token(flight.ahead + flight.uncached, 0)
+            calls = self._known.flights.load(replica).calls + 1
+            self._window(replica).observe(flight.first - flight.sent, alone, calls)
 
-    def _done(self, event: RouteDone) -> None:
+    def _done(self, event: RouteDone, flight: Flight | None) -> None:
         under = self._under.get(event.call)
         if under is None or under.replica != event.replica:
             return
+        if flight is not None and not event.failed:
+            self._measure(flight, event.replica)
         del self._under[event.call]
         waiting = under.waiting
         self._window(event.replica).ended(waiting.lane)

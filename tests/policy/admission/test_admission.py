@@ -306,7 +306,7 @@ def test_a_window_stays_in_bounds(steps: list[tuple[float, float, int]]) -> None
     window = Window()
     for seconds, alone, calls in steps:
         window.observe(seconds, alone, calls)
-        assert 1 <= window.limit <= 1024
+        assert 2 <= window.limit <= 1024
 
 
 def asking(deadline: float | None) -> Waiting:

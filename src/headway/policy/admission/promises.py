@@ -1,5 +1,6 @@
 """Deadlines: what cannot be done in time is refused at once, and told when to come again."""
 
+from collections import deque
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -8,6 +9,10 @@ from headway.policy.order.waiting import Waiting
 from headway.policy.route import RouteDecision
 
 _SMOOTHING: Final = 0.1
+_WINDOW: Final = 10.0
+_WINDOWS: Final = 6
+_MARGIN: Final = 1.5
+"""Little's law gives the mean; nine tasks in ten of exponential length... take less than this many means."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -24,9 +29,16 @@ class Refused(Struct, frozen=True, kw_only=True):
 
 
 class Promises:
-    """How long a call has to wait for a place: from how fast the queue moved while somebody waited."""
+    """How long a call has to wait for a place, and how long a task takes under the load that there is.
+
+    A place: from how fast the queue moved while somebody waited. A task: by Little's law, from how many there are and
+    how fast they end; of the last minute the fastest ten seconds count, for a fleet that is not full ends fewer than it
+    could.
+    """
 
     def __init__(self) -> None:
+        self._ended: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
+        """Tasks that ended in each window of ten seconds, by its number."""
         self._interval: float | None = None
         self._last: float | None = None
         """When the queue last moved and was not empty afterwards."""
@@ -37,6 +49,20 @@ class Promises:
             took = now - self._last
             self._interval = took if self._interval is None else self._interval + _SMOOTHING * (took - self._interval)
         self._last = now if left else None
+
+    def ended(self, now: float) -> None:
+        """A task has come to its end."""
+        window = int(now // _WINDOW)
+        if self._ended and self._ended[-1][0] == window:
+            self._ended[-1] = (window, self._ended[-1][1] + 1)
+        else:
+            self._ended.append((window, 1))
+
+    def task(self, tasks: int, now: float) -> float:
+        """Seconds from arrival to end for one more task beside ``tasks`` others; 0 where none was seen to end."""
+        oldest = now // _WINDOW - _WINDOWS
+        most = max((count for window, count in self._ended if window >= oldest), default=0)
+        return _MARGIN * (tasks + 1) * _WINDOW / most if most else 0.0
 
     def wait(self, ahead: int, now: float) -> float:
         """Seconds until ``ahead`` waiting calls are gone; 0 where the queue was never seen to move."""

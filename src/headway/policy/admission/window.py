@@ -7,11 +7,13 @@ from headway.policy.routing.flights import Load
 from headway.policy.speed import Pace
 
 _FIRST: Final = 8.0
-_LEAST: Final = 1.0
+_LEAST: Final = 2.0
+"""One that is being computed and one that is next: with fewer a replica stands still between calls."""
 _MOST: Final = 1024.0
 _TOLERANCE: Final = 2.0
 """A first token may take twice as long as alone: beyond that the call waited in the engine."""
-_NOISE: Final = 0.05
+_NOISE: Final = 0.25
+"""Seconds that are not worth a smaller window, however short the first token took alone."""
 _DECREASE: Final = 0.85
 _QUEUE: Final = 0.5
 """Seconds of prefill that may lie before a replica: enough to keep it busy."""

@@ -18,7 +18,7 @@ class Flight(Struct, gc=False, kw_only=True):
     sent: float
     input_tokens: int
     uncached: int
-    """Tokens that were expected to be computed."""
+    """Tokens that were expected to be computed; once it has ended and the engine has said so, those that were."""
     ahead: int
     """Tokens that were to be computed before these."""
     beside: int

@@ -56,7 +56,7 @@ class Knowledge:
         if event.cached_tokens is not None:
             self.prefixes.reported(replica, flight.holding, event.cached_tokens)
             if event.input_tokens is not None:
-                uncached = max(0, event.input_tokens - event.cached_tokens)
+                uncached = flight.uncached = max(0, event.input_tokens - event.cached_tokens)
         if output is not None:
             self.answer += _SMOOTHING * (output - self.answer)
         speeds, work = self.speeds, flight.ahead + uncached
