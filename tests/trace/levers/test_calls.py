@@ -94,6 +94,12 @@ def test_of_two_calls_the_first_is_spared_only_once() -> None:
     assert seconds(asking) == {"one iteration fewer": 2, "tools twice as fast": 0.5}
 
 
+def test_who_asks_for_several_tools_already_is_not_told_to() -> None:
+    assert "ask for several tools" in levers(LOOP)["one iteration fewer"].how
+    twice = [*LOOP, tool("t2", 2, 5, by="a", inferred=True), tool("u2", 7.5, 8, by="b", inferred=True)]
+    assert "ask for several tools" not in levers(twice)["one iteration fewer"].how
+
+
 def test_what_an_earlier_call_said_cannot_be_had_without_it() -> None:
     asked = told(call("a", 0, 2), ("user", "Which way?"), answer="Left.")
     quoting = told(call("b", 2, 3), ("user", "Which way?"), ("assistant", "Left."), ("user", "And then?"))

@@ -1,6 +1,6 @@
 """Fewer calls: iterations left out, or all but the answer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from headway.core.money import Price
@@ -10,6 +10,7 @@ from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
 from headway.trace.levers.turns import droppable, left_alone, thin_out
+from headway.trace.loop import Turn
 from headway.trace.phases import PREFILL
 from headway.trace.reuse import cold
 from headway.trace.tree import EPSILON
@@ -40,10 +41,17 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
                 f" answer, stays, and its cache hits with it. {left_alone(case)}".rstrip(),
                 tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
                 rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
-                how="Put into the first prompt what the loop goes to look for, ask for several tools in one response,"
-                " and limit the number of steps.",
+                how=f"Put into the first prompt what the loop goes to look for{_more_at_once(case, turns)}, and limit"
+                " the number of steps.",
             ),
         )
+
+
+def _more_at_once(case: Case, turns: Sequence[Turn]) -> str:
+    """Advice to those whose turns do not ask for several tools already."""
+    asked = [len(case.issued.get(case.call(turn.call)[0].id, ())) for turn in turns]
+    several = sum(tools > 1 for tools in asked)
+    return "" if 2 * several > sum(map(bool, asked)) else ", ask for several tools in one response"
 
 
 def one_call(case: Case) -> Iterable[Lever]:
