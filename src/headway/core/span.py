@@ -1,6 +1,7 @@
 """The one record: a timed piece of a task, whatever world it was measured in.
 
-What is at its default is left out where a record is encoded: a sixth of its size in the store.
+What is at its default is left out where a record is encoded: a sixth of its size in the store. Frozen values cannot
+hold themselves, so Python's garbage collector need not look at them (``gc=False``).
 """
 
 from typing import NewType
@@ -16,7 +17,7 @@ ErrorType = NewType("ErrorType", str)
 """A short stable word for what went wrong, e.g. ``upstream_closed`` (OTel ``error.type``)."""
 
 
-class Itl(Struct, frozen=True, kw_only=True):
+class Itl(Struct, frozen=True, kw_only=True, gc=False):
     """Summary of the gaps between a stream's chunks, in seconds. One chunk is not always one token."""
 
     count: int
@@ -26,14 +27,14 @@ class Itl(Struct, frozen=True, kw_only=True):
     max: float
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, gc=False):
     """One option that a policy weighed; the lowest score wins."""
 
     name: str
     score: float
 
 
-class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Why a decision was made."""
 
     policy: str
@@ -42,7 +43,7 @@ class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     candidates: tuple[Candidate, ...] = ()
 
 
-class Setback(Struct, frozen=True, kw_only=True):
+class Setback(Struct, frozen=True, kw_only=True, gc=False):
     """An attempt at a call that failed, and after which another was made. Epoch seconds."""
 
     replica: str
@@ -51,14 +52,14 @@ class Setback(Struct, frozen=True, kw_only=True):
     end: float
 
 
-class ToolCallRef(Struct, frozen=True):
+class ToolCallRef(Struct, frozen=True, gc=False):
     """A tool call as a response issued it."""
 
     id: str
     name: str
 
 
-class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True):
+class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True, gc=False):
     """One request to a model. All times are epoch seconds on the recorder's clock; ``None`` is unknown.
 
     The marks are in order: span.start <= sent <= first_token <= last_token <= span.end.
@@ -96,7 +97,7 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     answer: Part | None = None
 
 
-class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True):
+class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True, gc=False):
     """A tool at work."""
 
     name: str
@@ -111,20 +112,20 @@ class ToolUse(Struct, frozen=True, kw_only=True, tag="tool", omit_defaults=True)
     result: Part | None = None
 
 
-class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval", omit_defaults=True):
+class Retrieval(Struct, frozen=True, kw_only=True, tag="retrieval", omit_defaults=True, gc=False):
     """A look-up in a corpus: search, embedding of a query, reranking."""
 
     source: str | None = None
     results: int | None = None
 
 
-class Step(Struct, frozen=True, kw_only=True, tag="step", omit_defaults=True):
+class Step(Struct, frozen=True, kw_only=True, tag="step", omit_defaults=True, gc=False):
     """A piece of the agent's own structure: a task, an agent, a stage, a wrapper."""
 
     agent: str | None = None
 
 
-class HumanWait(Struct, frozen=True, tag="human"):
+class HumanWait(Struct, frozen=True, tag="human", gc=False):
     """A person was waited for; never latency."""
 
 
@@ -132,7 +133,7 @@ Work = ModelCall | ToolUse | Retrieval | Step | HumanWait
 """What a span did: a closed union; match on it and end with ``assert_never``."""
 
 
-class Span(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Span(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A timed record. ``end`` is ``None`` while, or if for ever, unfinished."""
 
     task: TaskId

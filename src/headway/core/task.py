@@ -22,7 +22,7 @@ Evidence = Literal[
 ]
 
 
-class PendingTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PendingTool(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A tool call that a response issued and a later request answered: the gap between is tool time."""
 
     call_id: str
@@ -36,7 +36,7 @@ class PendingTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the tool reported an error; unknown on wires that do not say."""
 
 
-class Identity(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Identity(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The task that a call was assigned to, and why."""
 
     task: TaskId

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
     """Token counts of one call. ``None`` is unknown, which is never the same as 0.
 
     ``input_tokens`` INCLUDES ``cache_read`` and ``cache_write``; ``output_tokens`` includes ``reasoning``.
@@ -16,7 +16,7 @@ class Usage(Struct, frozen=True, kw_only=True):
     reasoning: int | None = None
 
 
-class EngineTimings(Struct, frozen=True, kw_only=True):
+class EngineTimings(Struct, frozen=True, kw_only=True, gc=False):
     """What the engine itself measured for one call (llama.cpp's ``timings``); seconds and tokens."""
 
     prefill_tokens: int

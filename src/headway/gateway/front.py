@@ -57,7 +57,7 @@ class Client(Expiring, Protocol):
         ...
 
 
-class Request(Struct, eq=False):
+class Request(Struct, eq=False, gc=False):
     """A request, as far as it was read; whoever has to answer it gets it whole."""
 
     headers: Headers

@@ -33,7 +33,7 @@ _TENANT = ""
 """Headway has no keys of its own yet, so all its callers are one tenant."""
 
 
-class CallRecord(Struct, eq=False):
+class CallRecord(Struct, eq=False, gc=False):
     """The facts of one call, filled in as they come to be known. Times are epoch seconds; ``None`` is unknown."""
 
     span: SpanId

@@ -9,6 +9,7 @@ import resource
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Final
@@ -36,18 +37,21 @@ _TOKENS: Final = tuple(4**power for power in range(14))
 class _Histogram:
     """Counts per bucket; the last one is for values above every bound."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("_bucket", "_counts", "bounds", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+        self._bucket = partial(bisect_left, bounds)
+        self._counts: Counter[int] = Counter()
+
+    @property
+    def counts(self) -> list[int]:
+        return [self._counts[bucket] for bucket in range(len(self.bounds) + 1)]
 
     def observe(self, values: Sequence[float]) -> None:
-        bounds, counts = self.bounds, self.counts
-        for value in values:
-            counts[bisect_left(bounds, value)] += 1
-            self.total += value
+        self._counts.update(map(self._bucket, values))
+        self.total += sum(values)
 
 
 class _Series:

@@ -68,7 +68,7 @@ def failure(error: str, status: int, cause: HeadwayError | str, *headers: tuple[
 def head(status: int, headers: Iterable[tuple[bytes, bytes]], framing: bytes) -> bytes:
     """A response head; ``framing`` is the lines about length and connection, each with its line end."""
     line = _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-    return b"%b%b%b\r\n" % (line, b"".join([b"%b: %b\r\n" % header for header in headers]), framing)
+    return line + b"".join([name + b": " + value + b"\r\n" for name, value in headers]) + framing + b"\r\n"
 
 
 def connection_bound(fields: dict[bytes, bytes], dropped: frozenset[bytes] = HOP_BY_HOP) -> frozenset[bytes]:

@@ -16,7 +16,7 @@ MAX_BYTES = 64 * 1024 * 1024
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
-class CallOpening(Struct, frozen=True, kw_only=True):
+class CallOpening(Struct, frozen=True, kw_only=True, gc=False):
     """A call as it arrives."""
 
     span: SpanId
@@ -32,7 +32,7 @@ class CallOpening(Struct, frozen=True, kw_only=True):
     """The session that the body names, where a client sends one (``prompt_cache_key``, metadata)."""
 
 
-class CallAnswered(Struct, frozen=True, kw_only=True):
+class CallAnswered(Struct, frozen=True, kw_only=True, gc=False):
     """A call's answer came to its end."""
 
     span: SpanId
@@ -42,7 +42,7 @@ class CallAnswered(Struct, frozen=True, kw_only=True):
     finish_reason: str | None = None
 
 
-class CallFailed(Struct, frozen=True, kw_only=True):
+class CallFailed(Struct, frozen=True, kw_only=True, gc=False):
     """A call ended without a whole answer: refused, broken off, or its client left."""
 
     span: SpanId

@@ -19,7 +19,7 @@ _SHOWN: Final = 100
 """Characters of a bad value that are sent back."""
 
 
-class ChatRequest(Struct, frozen=True, kw_only=True):
+class ChatRequest(Struct, frozen=True, kw_only=True, gc=False):
     """What Headway reads of a request; ``messages``, ``tools``, ``metadata`` and ``stream_options`` stay JSON text."""
 
     model: str
@@ -56,7 +56,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
             return None
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(Struct, frozen=True, gc=False):
     """A tool call as the answer spelled it."""
 
     id: str
@@ -64,7 +64,7 @@ class ToolCall(Struct, frozen=True):
     arguments: str
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class Answer(Struct, frozen=True, kw_only=True, gc=False):
     """What Headway reads of an answer: its first choice and what it cost."""
 
     content: str = ""
@@ -79,20 +79,20 @@ class _Message(Struct, gc=False):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
-class _Metadata(Struct):
+class _Metadata(Struct, gc=False):
     session_id: str | None = None
 
 
-class _PromptDetails(Struct):
+class _PromptDetails(Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-class _CompletionDetails(Struct):
+class _CompletionDetails(Struct, gc=False):
     reasoning_tokens: int | None = None
 
 
-class WireUsage(Struct):
+class WireUsage(Struct, gc=False):
     """``usage`` as engines and providers send it."""
 
     prompt_tokens: int | None = None
@@ -101,7 +101,7 @@ class WireUsage(Struct):
     completion_tokens_details: _CompletionDetails | None = None
 
 
-class WireTimings(Struct):
+class WireTimings(Struct, gc=False):
     """``timings`` as llama.cpp sends it."""
 
     prompt_n: int
@@ -111,12 +111,12 @@ class WireTimings(Struct):
     cache_n: int | None = None
 
 
-class _Function(Struct):
+class _Function(Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
 
 
-class WireToolCall(Struct):
+class WireToolCall(Struct, gc=False):
     """A tool call of a message, or the piece of one that a stream's delta carries."""
 
     index: int = 0
@@ -124,17 +124,17 @@ class WireToolCall(Struct):
     function: _Function | None = None
 
 
-class _Reply(Struct):
+class _Reply(Struct, gc=False):
     content: str | None = None
     tool_calls: list[WireToolCall] | None = None
 
 
-class _Choice(Struct):
+class _Choice(Struct, gc=False):
     message: _Reply | None = None
     finish_reason: str | None = None
 
 
-class _Completion(Struct):
+class _Completion(Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: WireUsage | None = None
     timings: WireTimings | None = None
