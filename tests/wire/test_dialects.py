@@ -56,6 +56,7 @@ def test_streams_are_followed_from_nothing(dialect: Dialect) -> None:
 def test_keys_are_sent_where_they_may_be_read(dialect: Dialect) -> None:
     fields = dict(dialect.key_header(b"secret"))
     assert any(b"secret" in fields.get(name, b"") for name in dialect.key_fields)
+    assert fields.keys() <= {*dialect.key_fields, *dialect.own_fields}
 
 
 @EACH

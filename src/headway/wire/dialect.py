@@ -146,6 +146,11 @@ class Dialect(Protocol):
         """Headers that may carry a caller's key, the first that is there counts; lower case."""
         ...
 
+    @property
+    def own_fields(self) -> frozenset[bytes]:
+        """Headers that mean something to engines of this dialect alone, beside the key's: no others are sent them."""
+        ...
+
     def read(self, body: bytes) -> Asked:
         """Read a request.
 

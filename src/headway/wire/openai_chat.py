@@ -16,6 +16,7 @@ class OpenAIErrors:
     """What OpenAI's APIs have in common: errors, the list of models, how a key is sent."""
 
     key_fields = (b"authorization",)
+    own_fields = frozenset({b"openai-organization", b"openai-project", b"openai-beta"})
 
     def error(self, refusal: Refusal) -> bytes:
         """As `Dialect.error`."""

@@ -4,18 +4,24 @@ import json
 from typing import Any
 
 import pytest
+from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreting import CREATED, heard
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
 
 from headway.core.errors import HeadwayError
 from headway.core.usage import Usage
 from headway.wire.dialect import Dialect
 from headway.wire.dialects import CHAT, MESSAGES, RESPONSES
+from headway.wire.openai import Answer, ToolCall
 from headway.wire.translate.conversation import Call, Text, Thought
 from headway.wire.translate.exchange import Exchange
 from headway.wire.translate.hear_anthropic import AnthropicHearing
 from headway.wire.translate.hear_chat import ChatHearing
+from headway.wire.translate.ids import plain_id
 from headway.wire.translate.said import Hearing, Reply
 from wire import JSON, cuts, damaged, data_of, encode, stream
 
@@ -138,6 +144,45 @@ def test_a_chat_client_that_did_not_ask_is_not_told_the_usage() -> None:
     assert b'"usage"' not in heard(plain, [ANTHROPIC_SENT])
 
 
+EVENT_TYPES: dict[Dialect, TypeAdapter[Any]] = {
+    CHAT: TypeAdapter(ChatCompletionChunk),
+    MESSAGES: TypeAdapter(RawMessageStreamEvent),
+    RESPONSES: TypeAdapter(ResponseStreamEvent),
+}
+
+
+@pytest.mark.parametrize(("caller", "engine", "sent"), PAIRS)
+def test_every_event_is_what_the_clients_own_types_say(caller: Dialect, engine: Dialect, sent: bytes) -> None:
+    told = data_of(heard(exchange(caller, engine), [sent]))
+    for data in told:
+        if data != b"[DONE]":
+            EVENT_TYPES[caller].validate_json(data)
+    assert len(told) >= 8
+    if caller is RESPONSES:
+        assert [json.loads(data)["sequence_number"] for data in told] == list(range(len(told)))
+
+
+def test_whole_answers_are_what_the_clients_own_types_say() -> None:
+    message = encode(EVENTS[0]["message"] | {"content": CONTENT, "stop_reason": "tool_use"})
+    chat = encode(WHOLE_CHAT)
+    ChatCompletion.model_validate_json(exchange(CHAT, MESSAGES).answer(message))
+    Message.model_validate_json(exchange(MESSAGES, CHAT).answer(chat))
+    for engine, answer in ((CHAT, chat), (MESSAGES, message)):
+        told = exchange(RESPONSES, engine).answer(answer)
+        assert Response.model_validate_json(told).output_text == "Hello"
+
+
+def test_a_call_is_recorded_as_the_caller_will_repeat_it() -> None:
+    given_answer = Answer(tool_calls=(ToolCall("functions.f:0", "f", "{}"), ToolCall("t2", "free", '{"input":"x"}')))
+    messages = exchange(MESSAGES, CHAT).as_told(given_answer)
+    assert [call.id for call in messages.tool_calls] == [plain_id("functions.f:0"), "t2"]
+    body = ASKED[RESPONSES] | {"tools": [{"type": "custom", "name": "free"}]}
+    responses = Exchange(RESPONSES, CHAT, encode(body), created=CREATED).as_told(given_answer)
+    assert responses.tool_calls == (ToolCall("functions.f:0", "f", "{}"), ToolCall("t2", "free", "x"))
+    spelled = Answer(tool_calls=(ToolCall(plain_id("functions.f:0"), "f", "{}"),))
+    assert exchange(CHAT, MESSAGES).as_told(spelled).tool_calls[0].id == "functions.f:0"
+
+
 CALLS = [Call("a", "f_a", '{"x":1}'), Call("b", "f_b", '{"y":2}')]
 
 
@@ -182,6 +227,12 @@ def test_a_call_without_an_id_gets_one_that_stays() -> None:
     assert reply(ChatHearing(), nameless, delta("tool_calls")).parts == [Call("call_c_0", "f", "{}")]
 
 
+CONTENT: list[dict[str, Any]] = [
+    {"type": "thinking", "thinking": "hm", "signature": "s"},
+    {"type": "redacted_thinking", "data": "zzz"},
+    {"type": "text", "text": "Hello"},
+    {"type": "tool_use", "id": "a", "name": "f_a", "input": {"x": 1}},
+]
 WHOLE_CHAT: dict[str, Any] = {
     "id": "c",
     "model": "q",

@@ -22,6 +22,7 @@ class AnthropicMessages:
     name = "anthropic-messages"
     path = b"/messages"
     key_fields = (b"x-api-key", b"authorization")
+    own_fields = frozenset({b"anthropic-version", b"anthropic-beta", b"anthropic-dangerous-direct-browser-access"})
 
     def read(self, body: bytes) -> MessagesRequest:
         """As `Dialect.read`."""

@@ -9,14 +9,16 @@ from msgspec import Raw, Struct
 from headway.core.errors import UpstreamError
 from headway.wire.anthropic.documents import count_document
 from headway.wire.dialect import Dialect
+from headway.wire.openai import Answer, ToolCall
 from headway.wire.translate import from_anthropic, from_chat, from_responses, to_anthropic, to_chat
 from headway.wire.translate.conversation import Conversation
 from headway.wire.translate.hear_anthropic import AnthropicHearing
 from headway.wire.translate.hear_chat import ChatHearing
+from headway.wire.translate.ids import original_id, plain_id
 from headway.wire.translate.said import Event, Faulted, Hearing, Reply, Telling
 from headway.wire.translate.tell_anthropic import AnthropicTelling
 from headway.wire.translate.tell_chat import ChatTelling
-from headway.wire.translate.tell_responses import ResponsesTelling
+from headway.wire.translate.tell_responses import ResponsesTelling, free_text
 
 _CHAT: Final = "openai-chat"
 _MESSAGES: Final = "anthropic-messages"
@@ -167,6 +169,17 @@ class Exchange:
                 raise UpstreamError(f"The engine answered with an error: {event.message[:_SHOWN]}")
             reply.hear(event)
         return self._telling().whole(reply.finish())
+
+    def as_told(self, answer: Answer) -> Answer:
+        """What was heard of the engine, with tool calls as the caller knows them and will repeat them."""
+        return msgspec.structs.replace(answer, tool_calls=tuple([self._call(call) for call in answer.tool_calls]))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        if self._caller.name == _MESSAGES:
+            return ToolCall(plain_id(call.id), call.name, call.arguments)
+        if self._engine == _MESSAGES:
+            call = ToolCall(original_id(call.id), call.name, call.arguments)
+        return ToolCall(call.id, call.name, free_text(call.arguments)) if call.name in self._asked.free_tools else call
 
     def refusal(self, status: int, body: bytes) -> tuple[int, bytes]:
         """An answer of the engine's with another status than 200, as the caller gets it."""

@@ -158,7 +158,7 @@ class ResponsesTelling:
                 return _done(content) | {"type": "reasoning", "id": f"rs_{made}", "summary": list[Any]()}
             case Call(name=name) if name in self._asked.free_tools:
                 call = {"type": "custom_tool_call", "id": f"ctc_{made}", "call_id": part.id, "name": name}
-                return call | {"input": _free(part.arguments), "status": "completed"}
+                return call | {"input": free_text(part.arguments), "status": "completed"}
             case Call():
                 call = {"type": "function_call", "id": f"fc_{made}", "call_id": part.id, "name": part.name}
                 return call | {"arguments": part.arguments or "{}", "status": "completed"}
@@ -208,7 +208,7 @@ def _echoed(echo: dict[str, Raw]) -> dict[str, Raw]:
     return {name: value for name, value in echo.items() if bytes(value) != b"null"}
 
 
-def _free(arguments: str) -> str:
+def free_text(arguments: str) -> str:
     """The text that a tool of free text was called with; a model that wrote no JSON wrote the text itself."""
     try:
         return msgspec.json.decode(arguments, type=FreeText).input

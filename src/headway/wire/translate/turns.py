@@ -16,23 +16,26 @@ _THOUGHT: Final = -2
 
 
 class _Block:
-    __slots__ = ("arguments", "held", "key")
+    __slots__ = ("arguments", "finished", "held", "key")
 
     def __init__(self, key: int) -> None:
         self.key = key
         self.held: list[Event] = []
         self.arguments: list[str] = []
+        self.finished = key < 0
+        """Whether it may be left for another: words at any time, a call once its arguments are a whole object."""
 
-    @property
-    def finished(self) -> bool:
-        """Whether it may be left for another: words at any time, a call once its arguments are whole."""
-        if self.key < 0:
-            return True
+    def argue(self, piece: str) -> None:
+        self.arguments.append(piece)
+        if not piece.rstrip().endswith("}"):
+            self.finished = False
+            return
         try:
             msgspec.json.decode("".join(self.arguments))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return False
-        return True
+            self.finished = False
+        else:
+            self.finished = True
 
 
 class Turns:
@@ -60,7 +63,7 @@ class Turns:
         block = next((block for block in self._blocks if block.key == number), None)
         if block is None:
             return []
-        block.arguments.append(piece)
+        block.argue(piece)
         return self._take(block, [Argued(piece)])
 
     def end(self) -> list[Event]:
