@@ -80,22 +80,18 @@ class Ledger:
                 return problem
             money = 0
         amounts = (1, ask.tokens, money)
-        if plan.gauges and now > self._spoken + _RENEW_SECONDS:
-            return self._short(plan, amounts, now, wall, answered)
-        for counter, which, stop, _ in plan.rows:
-            need = amounts[which]
-            if need and (need > counter.free or counter.seen + need > stop or counter.expires < now):
-                return self._short(plan, amounts, now, wall, answered)
-        deadline = None
-        if plan.elapsed is not None:
-            counter, limit = plan.elapsed
-            if counter.opened is None:
-                return self._short(plan, amounts, now, wall, answered)
-            deadline = counter.opened + limit.stop
-            if now >= deadline:
-                counter.used = int(now - counter.opened)
-                return refusal(counter, 0, limit.stop, wall)
-        return self._grant(plan, amounts, deadline, now)
+        if not self._plenty(plan, amounts, now):
+            lacking = self._lacking(plan, amounts, now)
+            if lacking:
+                return _short(lacking, wall, answered)
+        if plan.elapsed is None:
+            return self._grant(plan, amounts, None, now)
+        counter, limit = plan.elapsed
+        deadline = (counter.opened or 0.0) + limit.stop
+        if now < deadline:
+            return self._grant(plan, amounts, deadline, now)
+        counter.used = int(now - (counter.opened or 0.0))
+        return refusal(counter, 0, limit.stop, wall)
 
     def settle(self, grant: Grant, tokens: int | None, money: int | None) -> bool:
         """The call has ended and used so much; ``None``: unknown, so it is taken to be what was reserved.
@@ -110,10 +106,8 @@ class Ledger:
         self._end(grant)
         for counter, which in grant.plan.totals:
             kept, took = reserved[which], used[which]
-            counter.open -= kept
             counter.spent += took
             counter.free += kept - took
-            counter.seen += took - kept
             self._changed.add(counter)
         self._correct(grant, reserved, used)
         return True
@@ -129,10 +123,7 @@ class Ledger:
         reserved = (1, grant.tokens, grant.money)
         self._end(grant)
         for counter, which in grant.plan.totals:
-            kept = reserved[which]
-            counter.open -= kept
-            counter.free += kept
-            counter.seen -= kept
+            counter.free += reserved[which]
         self._correct(grant, reserved, (0, 0, 0))
         return True
 
@@ -191,7 +182,7 @@ class Ledger:
         self._unanswered = None
         self._spoken = float("-inf")
         for counter in self._counters.values():
-            counter.free = 0
+            counter.give_up()
             self._changed.add(counter)
 
     def sweep(self, now: float) -> None:
@@ -235,15 +226,12 @@ class Ledger:
 
     def _grant(self, plan: Plan, amounts: tuple[int, int, int], deadline: float | None, now: float) -> Grant:
         warned: tuple[Warned, ...] = ()
-        for row in plan.rows:
-            counter, which, _, warn = row
-            need = amounts[which]
-            counter.free -= need
-            counter.open += need
-            counter.seen += need
-            counter.touched = now
+        for counter, which, _, _ in plan.rows:
+            counter.free -= amounts[which]
+        for row in plan.warning:
+            counter, _, _, warn = row
             if warn is not None and counter.seen >= warn and not counter.warned:
-                warned += (self._warning(row),)
+                warned += (self._warning(row, counter.seen),)
         if plan.elapsed is not None:
             warned += self._elapsed_warning(*plan.elapsed, now)
         plan.open += 1
@@ -251,7 +239,7 @@ class Ledger:
         slots = tuple([counter.at for counter, _ in plan.rates]) if plan.rates else ()
         return Grant(self._grants, plan, amounts[1], amounts[2], slots, deadline, warned)
 
-    def _warning(self, row: Row) -> Warned:
+    def _warning(self, row: Row, used: int) -> Warned:
         counter, _, stop, warn = row
         counter.warned = True
         if counter.kind in {"total", "elapsed"}:
@@ -263,37 +251,43 @@ class Ledger:
             window=counter.window,
             warn=warn or 0,
             stop=stop,
-            used=counter.seen,
+            used=used,
         )
 
     def _elapsed_warning(self, counter: Counter, limit: Limit, now: float) -> tuple[Warned, ...]:
-        counter.touched = now
-        counter.seen = int(now - (counter.opened or now))
-        if limit.warn is None or counter.warned or counter.seen < limit.warn:
+        used = int(now - (counter.opened or now))
+        if limit.warn is None or counter.warned or used < limit.warn:
             return ()
-        return (self._warning((counter, 0, limit.stop, limit.warn)),)
+        return (self._warning((counter, 0, limit.stop, limit.warn), used),)
 
     def _end(self, grant: Grant) -> None:
         grant.ended = True
         grant.plan.open -= 1
         self.settlements += 1
         for counter in grant.plan.gauges:
-            counter.open -= 1
             counter.free += 1
-            counter.seen -= 1
 
     def _correct(self, grant: Grant, reserved: tuple[int, int, int], used: tuple[int, int, int]) -> None:
         for (counter, which), at in zip(grant.plan.rates, grant.slots, strict=True):
             unused = reserved[which] - used[which]
-            counter.open -= reserved[which]
             if unused:
                 counter.back[at] = counter.back.get(at, 0) + unused
-                counter.seen -= unused
+                counter.base -= unused
                 self._changed.add(counter)
 
-    def _short(
-        self, plan: Plan, amounts: tuple[int, int, int], now: float, wall: float, answered: int | None
-    ) -> Short | Refused:
+    def _plenty(self, plan: Plan, amounts: tuple[int, int, int], now: float) -> bool:
+        """Whether there is enough of everything: a quick look, which says no where a closer one might say yes."""
+        for counter, which, stop, _ in plan.rows:
+            if amounts[which] > counter.free or counter.base > stop:
+                return False
+        for counter, _ in plan.rates:
+            if counter.expires < now:
+                return False
+        if plan.gauges and now > self._spoken + _RENEW_SECONDS:
+            return False
+        return plan.elapsed is None or plan.elapsed[0].opened is not None
+
+    def _lacking(self, plan: Plan, amounts: tuple[int, int, int], now: float) -> list[tuple[Counter, int, int]]:
         lapsed = now > self._spoken + _RENEW_SECONDS
         lacking = [
             (counter, amounts[which], stop)
@@ -306,16 +300,9 @@ class Ledger:
                 or (lapsed and counter.kind == "gauge")
             )
         ]
-        hopeless = [
-            (counter, need, stop)
-            for counter, need, stop in lacking
-            if need > stop or (answered is not None and counter.answered >= answered)
-        ]
-        if hopeless:
-            return longest([refusal(counter, need, stop, wall) for counter, need, stop in hopeless])
         if plan.elapsed is not None and plan.elapsed[0].opened is None:
             lacking.append((plan.elapsed[0], 0, plan.elapsed[1].stop))
-        return Short(tuple(lacking))
+        return lacking
 
     def _give_up(self, counter: Counter) -> None:
         counter.give_up()
@@ -323,8 +310,9 @@ class Ledger:
 
     def _look(self, now: float) -> None:
         idle = now - _IDLE_SECONDS
+        busy = {id(row[0]) for plan in self._plans.values() if plan.touched >= idle for row in plan.rows}
         for counter in self._counters.values():
-            if counter.free > 0 and (counter.touched < idle or counter.expires < now):
+            if counter.free > 0 and (id(counter) not in busy or counter.expires < now):
                 self._give_up(counter)
 
     def _changes(self) -> tuple[tuple[Held, ...], tuple[Correction, ...]]:
@@ -335,9 +323,7 @@ class Ledger:
                 corrections += [Correction(counter.name, at, unused) for at, unused in counter.back.items()]
                 counter.back.clear()
             elif counter.kind != "elapsed":
-                counter.free = max(counter.free, 0)
-                held.append(Held(counter.name, counter.kind, counter.spent, counter.open + counter.free))
-                counter.spent = 0
+                held.append(counter.report())
         self._changed.clear()
         return tuple(held), tuple(corrections)
 
@@ -350,11 +336,21 @@ class Ledger:
             return
         if counter.kind == "rate":
             counter.at, counter.expires = standing.at, sent + USABLE_SECONDS
+        else:
+            counter.drawn += standing.given
         counter.free += standing.given
-        counter.touched = sent
-        counter.seen = standing.used + standing.held - counter.free
+        counter.base = standing.used + standing.held
         if counter.warned and counter.warn is not None and counter.seen < counter.warn:
             counter.warned = False
+
+
+def _short(lacking: list[tuple[Counter, int, int]], wall: float, answered: int | None) -> Short | Refused:
+    hopeless = [
+        refusal(counter, need, stop, wall)
+        for counter, need, stop in lacking
+        if need > stop or (need and answered is not None and counter.answered >= answered)
+    ]
+    return longest(hopeless) if hopeless else Short(tuple(lacking))
 
 
 def _price_needed(plan: Plan) -> Refused | None:
