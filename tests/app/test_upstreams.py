@@ -3,18 +3,22 @@
 import pytest
 
 from headway.app.cli.upstreams import read_upstreams
+from headway.app.config.serving import replicas_of
 from headway.core.errors import BadInputError
 from headway.core.fleet import Replica, ReplicaId
 
 
+def read(*values: str, **environment: str) -> tuple[Replica, ...]:
+    return replicas_of(read_upstreams(values), environment)
+
+
 def test_a_bare_server_gets_the_usual_path() -> None:
-    (replica,) = read_upstreams(["http://127.0.0.1:8000/"], {})
-    assert replica == Replica(id=ReplicaId("127.0.0.1:8000"), url="http://127.0.0.1:8000/v1")
+    assert read("http://127.0.0.1:8000/") == (Replica(id=ReplicaId("127.0.0.1:8000"), url="http://127.0.0.1:8000/v1"),)
 
 
 def test_everything_there_is_to_say() -> None:
     value = "https://api.example.com/openai/v1/, model=small,model=large,key-env=MY_KEY,id=cloud"
-    (replica,) = read_upstreams([value], {"MY_KEY": "sk-1"})
+    (replica,) = read(value, MY_KEY="sk-1")
     assert replica.id == "cloud"
     assert replica.url == "https://api.example.com/openai/v1"
     assert replica.models == ("small", "large")
@@ -41,12 +45,12 @@ def test_everything_there_is_to_say() -> None:
 )
 def test_what_cannot_be_read_is_named(value: str, words: str) -> None:
     with pytest.raises(BadInputError, match=words) as caught:
-        read_upstreams([value], {})
+        read(value)
     assert caught.value.fix
     assert "secret" not in str(caught.value)
 
 
 def test_two_upstreams_need_two_names() -> None:
-    with pytest.raises(BadInputError, match="id=NAME"):
-        read_upstreams(["http://x/v1", "http://x/v2"], {})
-    assert len(read_upstreams(["http://x/v1", "http://x/v2,id=second"], {})) == 2
+    with pytest.raises(BadInputError, match="give each an id"):
+        read("http://x/v1", "http://x/v2")
+    assert len(read("http://x/v1", "http://x/v2,id=second")) == 2

@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 if TYPE_CHECKING:
-    from headway.app.service import Embedded, Ready
-    from headway.core.config import Limits
+    from headway.app.config.written import File
+    from headway.app.service import Ready
 
 _UPSTREAM = (
     "An engine or provider that speaks OpenAI's API: URL[,model=NAME]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
@@ -24,25 +24,41 @@ def register(app: typer.Typer) -> None:
 
 def serve(  # noqa: PLR0913 - each option of the command is a parameter
     *,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Configuration; flags go before it. Default: headway.toml here, if there is one."),
+    ] = None,
     upstream: Annotated[list[str] | None, typer.Option(help=_UPSTREAM, metavar="URL")] = None,
-    embedded: Annotated[int, typer.Option(help="Start this many replicas of the local model.", min=0)] = 0,
+    embedded: Annotated[int | None, typer.Option(help="Start this many replicas of the local model.", min=0)] = None,
     weights: Annotated[Path | None, typer.Option(help="GGUF file for --embedded; default: the pulled model.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: a free one.", min=0, max=65535)] = 8080,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0: a free one.", min=0, max=65535, show_default="8080")
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="On loopback, a public name it may be called by, e.g. a proxy's. May be repeated."),
     ] = None,
     admin_port: Annotated[
-        int, typer.Option(help="Port of the dashboard, on 127.0.0.1 only; 0: a free one.", min=0, max=65535)
-    ] = 0,
-    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the dashboard.")] = True,
+        int | None,
+        typer.Option(
+            help="Port of the dashboard, on 127.0.0.1 only; 0: a free one.", min=0, max=65535, show_default="0"
+        ),
+    ] = None,
+    admin: Annotated[
+        bool | None, typer.Option("--admin/--no-admin", help="Serve the dashboard.", show_default="admin")
+    ] = None,
     store: Annotated[Path | None, typer.Option(help="File for spans; default: in your data directory.")] = None,
     record: Annotated[
-        bool, typer.Option("--record/--no-record", help="Record spans, so that tasks can be explained.")
-    ] = True,
-    keep_text: Annotated[bool, typer.Option("--keep-text", help="Record prompts and answers too.")] = False,
-    policy: Annotated[str, typer.Option(help="Routing policy, by name.")] = "least-loaded",
+        bool | None,
+        typer.Option(
+            "--record/--no-record", help="Record spans, so that tasks can be explained.", show_default="record"
+        ),
+    ] = None,
+    keep_text: Annotated[
+        bool | None, typer.Option("--keep-text", help="Record prompts and answers too.", show_default=False)
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="Routing policy, by name.", show_default="least-loaded")] = None,
     body_bytes: Annotated[str | None, typer.Option(help="Largest request, e.g. 32MiB.", show_default="16MiB")] = None,
     response_bytes: Annotated[
         str | None, typer.Option(help="Largest whole answer, and event of a stream.", show_default="64MiB")
@@ -52,12 +68,6 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     ] = None,
     stall_seconds: Annotated[
         str | None, typer.Option(help="What it may take between two bytes of it.", show_default="120")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="Configuration whose \\[gateway.limits] to take; default: headway.toml here, if there is one."
-        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Say on standard output, in one line of JSON, when all is ready.")
@@ -74,54 +84,58 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     import uvloop
 
     from headway.app.cli.logs import log_to_stderr
-    from headway.app.cli.upstreams import read_upstreams
-    from headway.app.service import Service
+    from headway.app.config.serving import service_of, with_flags
     from headway.app.service import serve as run
-    from headway.core.config import default_store
 
-    service = Service(
-        upstreams=read_upstreams(upstream or (), os.environ),
-        embedded=_embedded(embedded, weights),
-        host=host,
-        port=port,
-        allow_hosts=tuple(allow_host or ()),
-        admin_port=admin_port if admin else None,
-        store=(store or default_store()) if record else None,
-        keep_text=keep_text,
-        policy=policy,
-        limits=_limits(
-            config,
-            body_bytes=body_bytes,
-            response_bytes=response_bytes,
-            first_byte_seconds=first_byte_seconds,
-            stall_seconds=stall_seconds,
-        ),
-    )
+    path, written = _written(config)
+    gateway = {
+        "host": host,
+        "port": port,
+        "allow_hosts": allow_host or None,
+        "admin": admin,
+        "admin_port": admin_port,
+        "store": None if store is None else store.absolute(),
+        "record": record,
+        "keep_text": keep_text,
+        "policy": policy,
+    }
+    limits = {
+        "body_bytes": body_bytes,
+        "response_bytes": response_bytes,
+        "first_byte_seconds": first_byte_seconds,
+        "stall_seconds": stall_seconds,
+    }
+    file = _engines(with_flags(written, gateway, limits), upstream or [], embedded, weights)
+    service = service_of(file, path.absolute().parent, os.environ)
     log_to_stderr()
     uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
 
 
-def _embedded(count: int, weights: Path | None) -> "Embedded | None":
-    from headway.app.service import Embedded
-    from headway.core.errors import BadInputError
-    from headway.gateway.engines import EngineSpec
-    from headway.gateway.models import find
-
-    if count:
-        return Embedded(spec=EngineSpec(weights=find(weights)), count=count)
-    if weights is not None:
-        raise BadInputError("--weights is for local engines, and none was asked for.", fix="Add --embedded 2.")
-    return None
-
-
-def _limits(config: Path | None, **flags: str | None) -> "Limits":
-    from headway.app.config.limits import limits_of
+def _written(config: Path | None) -> "tuple[Path, File]":
     from headway.app.config.reading import load_config
     from headway.app.config.written import File
     from headway.app.settings import DEFAULT
 
-    found = config or (DEFAULT if DEFAULT.exists() else None)
-    return limits_of((File() if found is None else load_config(found)).gateway.limits, flags)
+    if config is None and not DEFAULT.exists():
+        return DEFAULT, File()
+    path = config or DEFAULT
+    return path, load_config(path)
+
+
+def _engines(file: "File", upstream: list[str], embedded: int | None, weights: Path | None) -> "File":
+    """Engines that the command line names are served instead of the file's."""
+    from headway.app.cli.upstreams import read_upstreams
+    from headway.app.config.written import Embedded
+    from headway.core.errors import BadInputError
+
+    if weights is not None and not embedded:
+        raise BadInputError("--weights is for local engines, and none was asked for.", fix="Add --embedded 2.")
+    if not upstream and embedded is None:
+        return file
+    local = (file.embedded or Embedded()).model_copy(update={"replicas": embedded}) if embedded else None
+    if local is not None and weights is not None:
+        local = local.model_copy(update={"weights": weights.absolute()})
+    return file.model_copy(update={"replicas": read_upstreams(upstream), "embedded": local})
 
 
 def _announce_to_machine(ready: "Ready") -> None:

@@ -39,10 +39,14 @@ def _read_by(reader: Callable[[str | float, str], float]) -> Callable[[Any], flo
 
 
 def _base_url(value: str) -> str:
-    url = urlsplit(value)
+    try:
+        url = urlsplit(value.strip())
+        port = url.port
+    except ValueError as error:
+        raise ValueError(f"{value!r} is no URL: {error}") from error
     if url.username is not None or url.password is not None:
         raise ValueError("credentials do not belong in a URL; name an environment variable with key_env")
-    if url.scheme not in {"http", "https"} or not url.hostname or url.port == 0 or url.query or url.fragment:
+    if url.scheme not in {"http", "https"} or not url.hostname or port == 0 or url.query or url.fragment:
         raise ValueError(f"{value!r} is no base URL of an HTTP server; write e.g. http://127.0.0.1:8000/v1")
     return f"{url.scheme}://{url.netloc}{url.path.rstrip('/') or '/v1'}"
 
@@ -54,6 +58,8 @@ Seconds = Annotated[
     WithJsonSchema(_UNITS | {"examples": [0.4, "400 ms", "1.5 s", "2 min"]}),
 ]
 """A time: a number of seconds, or text with a unit."""
+Wait = Annotated[Seconds, Field(gt=0)]
+"""A time that is not nothing: as a limit, nothing would ever be served."""
 Bytes = Annotated[
     int, BeforeValidator(_size), Field(gt=0), WithJsonSchema({"type": ["integer", "string"], "examples": ["16 MiB"]})
 ]
@@ -79,17 +85,17 @@ class Limits(Table):
     """Largest body of a request."""
     response_bytes: Bytes = _LIMITS.response_bytes
     """Largest answer that is not streamed, and largest single event of a stream."""
-    header_seconds: Seconds = _LIMITS.header_seconds
+    header_seconds: Wait = _LIMITS.header_seconds
     """From a request's first byte to the end of its head."""
-    body_seconds: Seconds = _LIMITS.body_seconds
+    body_seconds: Wait = _LIMITS.body_seconds
     """From the end of a request's head to the end of its body."""
-    idle_seconds: Seconds = _LIMITS.idle_seconds
+    idle_seconds: Wait = _LIMITS.idle_seconds
     """How long a kept-alive connection may have nothing to do."""
-    connect_seconds: Seconds = _LIMITS.connect_seconds
+    connect_seconds: Wait = _LIMITS.connect_seconds
     """What connecting to an engine may take."""
-    first_byte_seconds: Seconds = _LIMITS.first_byte_seconds
+    first_byte_seconds: Wait = _LIMITS.first_byte_seconds
     """From a request sent to the first byte of the engine's answer."""
-    stall_seconds: Seconds = _LIMITS.stall_seconds
+    stall_seconds: Wait = _LIMITS.stall_seconds
     """Between two bytes of an engine's answer."""
     write_buffer_bytes: Bytes = _LIMITS.write_buffer_bytes
     """What may wait for a slow client before its engine is read no further."""

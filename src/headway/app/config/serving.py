@@ -1,0 +1,114 @@
+"""From what a person wrote, in a file or as flags, to what is served."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from headway.app.config.written import Embedded, File, Gateway, Limits, Replica
+from headway.app.service import Embedded as ServedEngines
+from headway.app.service import Service
+from headway.core import config, fleet
+from headway.core.errors import BadInputError
+from headway.gateway.engines import EngineSpec
+from headway.gateway.models import find
+
+_WAY_OUT: Final = "Give bytes or e.g. 16MiB for a size, seconds or e.g. 2min for a time."
+
+
+def with_flags(file: File, gateway: Mapping[str, object], limits: Mapping[str, str | None]) -> File:
+    """The configuration with what the command line says in place of what the file does.
+
+    Args:
+        file: as it was read.
+        gateway: by the key of ``[gateway]``; ``None``: not given.
+        limits: by the key of ``[gateway.limits]``, as text.
+
+    Raises:
+        BadInputError: a limit cannot be what was given.
+    """
+    given = {key: value for key, value in gateway.items() if value is not None}
+    changed = {"limits": _limits(file.gateway.limits, limits), **given}
+    return file.model_copy(update={"gateway": Gateway.model_validate(dict(file.gateway) | changed)})
+
+
+def _limits(written: Limits, flags: Mapping[str, str | None]) -> Limits:
+    given = {name: _plain(text) for name, text in flags.items() if text is not None}
+    try:
+        return Limits.model_validate(dict(written) | given)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        flag = f"--{detail['loc'][0]}".replace("_", "-")
+        problem = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        raise BadInputError(f"{flag} cannot be {detail['input']!r}: {problem}.", fix=_WAY_OUT) from error
+
+
+def _plain(text: str) -> str | float:
+    """A number where the text is one, else the text, whose unit tells."""
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Service:
+    """What to serve.
+
+    Args:
+        file: the configuration, flags included.
+        folder: what its paths are relative to.
+        environment: where the replicas' keys are.
+
+    Raises:
+        BadInputError: two replicas have one id, or a key's variable is not set.
+        NotFoundError: the local model is not there.
+    """
+    gateway = file.gateway
+    store = folder / gateway.store if gateway.store is not None else config.default_store()
+    return Service(
+        upstreams=replicas_of(file.replicas, environment),
+        embedded=None if file.embedded is None else _engines(file.embedded, folder),
+        host=gateway.host,
+        port=gateway.port,
+        allow_hosts=tuple(gateway.allow_hosts),
+        admin_port=gateway.admin_port if gateway.admin else None,
+        store=store if gateway.record else None,
+        keep_text=gateway.keep_text,
+        policy=gateway.policy,
+        limits=config.Limits(**dict(gateway.limits)),
+        drain=gateway.drain,
+    )
+
+
+def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> tuple[fleet.Replica, ...]:
+    """The replicas with their keys; one without an id is called by its host and port.
+
+    Raises:
+        BadInputError: two have one id, or a key's variable is not set.
+    """
+    replicas: dict[str, fleet.Replica] = {}
+    for one in written:
+        name = one.id or urlsplit(one.url).netloc
+        if name in replicas:
+            raise BadInputError(f"Two replicas are called {name!r}.", fix="Tell them apart: give each an id.")
+        key = None if one.key_env is None else environment.get(one.key_env)
+        if one.key_env is not None and not key:
+            raise BadInputError(
+                f"The replica {name!r} needs a key, and the environment variable {one.key_env} is not set.",
+                fix=f"Put the API key into it: export {one.key_env}=…",
+            )
+        replicas[name] = fleet.Replica(id=fleet.ReplicaId(name), url=one.url, models=tuple(one.models), api_key=key)
+    return tuple(replicas.values())
+
+
+def _engines(written: Embedded, folder: Path) -> ServedEngines:
+    spec = EngineSpec(
+        weights=find(None if written.weights is None else folder / written.weights),
+        slots=written.slots,
+        context=written.context,
+        threads=written.threads,
+        cache_mib=written.cache_mib,
+    )
+    return ServedEngines(spec=spec, count=written.replicas)
