@@ -1,15 +1,13 @@
 """Requests by hand: every field where it goes, what is refused, what is left out and said to be."""
 
-import json
 from typing import Any
 
 import pytest
 from interpreting import CREATED, checked
 
-from headway.core.errors import BadInputError
 from headway.wire.dialect import Dialect
-from headway.wire.dialects import ALL, CHAT, COUNT_TOKENS, EMBEDDINGS, MESSAGES, RESPONSES
-from headway.wire.translate.exchange import Exchange, asked_in, translates
+from headway.wire.dialects import CHAT, MESSAGES, RESPONSES
+from headway.wire.translate.exchange import Exchange
 from wire import encode
 
 HI: dict[str, Any] = {"role": "user", "content": "hi"}
@@ -342,71 +340,6 @@ def test_a_responses_request_becomes_a_chat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caller", "engine", "fields", "says"),
-    [
-        (MESSAGES, CHAT, {"container": {"id": "c"}}, "`container`"),
-        (MESSAGES, CHAT, {"mcp_servers": [{"name": "x"}]}, "`mcp_servers`"),
-        (MESSAGES, CHAT, {"tools": [{"type": "bash_20250124", "name": "bash"}]}, r"`tools\[0\]`.*bash_20250124"),
-        (
-            MESSAGES,
-            CHAT,
-            {"messages": [{"role": "user", "content": [{"type": "search_result"}]}]},
-            r"'search_result'.*messages\[0\]\.content",
-        ),
-        (
-            MESSAGES,
-            CHAT,
-            {
-                "messages": [
-                    {"role": "user", "content": [{"type": "image", "source": {"type": "file", "file_id": "f"}}]}
-                ]
-            },
-            "'file'",
-        ),
-        (CHAT, MESSAGES, {"n": 2}, "`n`"),
-        (CHAT, MESSAGES, {"logprobs": True}, "`logprobs`"),
-        (CHAT, MESSAGES, {"top_logprobs": 2}, "`top_logprobs`"),
-        (CHAT, MESSAGES, {"logit_bias": {"1": 2}}, "`logit_bias`"),
-        (CHAT, MESSAGES, {"modalities": ["text", "audio"]}, "`modalities`"),
-        (CHAT, MESSAGES, {"response_format": {"type": "json_object"}}, "`response_format`"),
-        (CHAT, MESSAGES, {"functions": [{"name": "f"}]}, "`functions`"),
-        (CHAT, MESSAGES, {"messages": [{"role": "tool", "content": "x"}]}, r"`messages\[0\]\.tool_call_id`"),
-        (CHAT, MESSAGES, {"tools": [{"type": "custom", "custom": {"name": "f"}}]}, "'custom'"),
-        (
-            CHAT,
-            MESSAGES,
-            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]}]},
-            "'input_audio'",
-        ),
-        (
-            CHAT,
-            MESSAGES,
-            {
-                "messages": [
-                    {"role": "user", "content": [{"type": "file", "file": {"file_data": "data:text/csv;base64,AA=="}}]}
-                ]
-            },
-            "`file`.*text/csv",
-        ),
-        (RESPONSES, CHAT, {"previous_response_id": "r"}, "`previous_response_id`.*whole conversation"),
-        (RESPONSES, CHAT, {"conversation": "c"}, "`conversation`"),
-        (RESPONSES, CHAT, {"background": True}, "`background`"),
-        (RESPONSES, CHAT, {"prompt": {"id": "p"}}, "`prompt`"),
-        (RESPONSES, CHAT, {"top_logprobs": 2}, "`top_logprobs`"),
-        (RESPONSES, CHAT, {"tools": [{"type": "web_search"}]}, "'web_search'"),
-        (RESPONSES, CHAT, {"input": [HI, {"type": "web_search_call"}]}, r"`input\[1\]`.*'web_search_call'"),
-        (RESPONSES, MESSAGES, {"text": {"format": {"type": "json_object"}}}, r"`text\.format`"),
-    ],
-)
-def test_what_would_change_the_meaning_is_refused_by_name(
-    caller: Dialect, engine: Dialect, fields: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(BadInputError, match=says) as caught:
-        asked(caller, engine, **fields)
-    assert caught.value.fix
-
-
-@pytest.mark.parametrize(
     ("thinking", "effort"),
     [
         ({"type": "enabled", "budget_tokens": 4096}, "low"),
@@ -446,30 +379,3 @@ def test_a_long_user_is_left_out_for_chats() -> None:
     body, notes = asked(MESSAGES, CHAT, metadata={"user_id": "u" * 65})
     assert "user" not in body
     assert len(notes) == 1
-
-
-def test_what_translates_into_what() -> None:
-    pairs = {(caller.name, engine.name) for caller in ALL for engine in ALL if translates(caller, engine)}
-    assert pairs == {
-        (MESSAGES.name, CHAT.name),
-        (COUNT_TOKENS.name, CHAT.name),
-        (COUNT_TOKENS.name, MESSAGES.name),
-        (RESPONSES.name, CHAT.name),
-        (RESPONSES.name, MESSAGES.name),
-        (CHAT.name, MESSAGES.name),
-    }
-
-
-def test_engines_are_asked_in_the_callers_own_dialect_where_they_speak_it() -> None:
-    assert asked_in(CHAT, [MESSAGES, CHAT]) is CHAT
-    assert asked_in(COUNT_TOKENS, [MESSAGES, COUNT_TOKENS]) is COUNT_TOKENS
-    assert asked_in(RESPONSES, [EMBEDDINGS, CHAT, MESSAGES]) is CHAT
-    assert asked_in(EMBEDDINGS, [CHAT, MESSAGES]) is None
-
-
-def test_a_responses_answer_repeats_its_request() -> None:
-    body = MINIMAL[RESPONSES] | {"metadata": {"a": "b"}, "temperature": 0.5, "tools": None}
-    exchange = Exchange(RESPONSES, CHAT, encode(body), created=CREATED)
-    told = json.loads(exchange.answer(b'{"id":"c","choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'))
-    assert (told["metadata"], told["temperature"], told["tools"]) == ({"a": "b"}, 0.5, [])
-    assert (told["created_at"], told["id"], told["model"]) == (CREATED, "resp_c", "m")

@@ -138,6 +138,18 @@ def test_a_chat_that_ends_without_its_mark_is_ended_with_its_response() -> None:
     assert MESSAGES.ended(told)
 
 
+def test_an_answer_without_a_word_is_an_answer() -> None:
+    for caller in (MESSAGES, RESPONSES):
+        told = heard(exchange(caller, CHAT), [stream({"id": "", "choices": []}, "[DONE]")])
+        assert caller.ended(told)
+        assert caller.follow(9).feed(data_of(told)[0], 1.0) is False
+
+
+def test_a_notice_before_the_answer_is_not_its_beginning() -> None:
+    notice: dict[str, Any] = {"id": "", "model": "", "choices": [], "prompt_filter_results": []}
+    assert reply(ChatHearing(), notice, *CHUNKS).id == "c"
+
+
 def test_a_chat_client_that_did_not_ask_is_not_told_the_usage() -> None:
     body = {name: value for name, value in ASKED[CHAT].items() if name != "stream_options"}
     plain = Exchange(CHAT, MESSAGES, encode(body), created=CREATED)

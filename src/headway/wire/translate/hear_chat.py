@@ -104,10 +104,11 @@ class ChatHearing:
 
     def end(self) -> list[Event]:
         """As `Hearing.end`: the usage comes after the last word, so what comes last waits for it."""
-        if self.over or not self._began:
+        if self.over:
             return []
         self.over = True
-        heard = self._turns.end()
+        heard: list[Event] = [] if self._began else [Began("", "")]
+        heard += self._turns.end()
         reason = _REASONS.get(self._reason or "", "stop")
         if reason == "stop" and self._calls:  # some engines say so whatever they called
             reason = "tools"
@@ -119,7 +120,7 @@ class ChatHearing:
         if completion.error != NULL:
             return [Faulted(_message(completion.error))]
         heard: list[Event] = []
-        if not self._began:
+        if not self._began and (completion.id or completion.choices):  # some services send a notice first
             self._began = True
             self._id = completion.id or ""
             heard.append(Began(self._id, completion.model or ""))
