@@ -100,11 +100,7 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
         first, last = _within(end - engine.decode_seconds, sent, end), end
     else:
         return _unsplit(span, (start, waiting, sent, end))
-    reading = sent
-    if engine is not None:
-        reading = first - engine.prefill_seconds
-        if not sent <= reading <= first:
-            reading = _within(reading, sent, first)
+    reading = sent if engine is None else _within(first - engine.prefill_seconds, sent, first)
     segments: list[Segment] = []
     if waiting > start:
         segments.append(Segment(span, HOP, start, waiting))

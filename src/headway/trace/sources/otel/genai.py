@@ -6,7 +6,6 @@ later, the tools of conventions that had none) is `headway.trace.sources.otel.wh
 """
 
 from functools import lru_cache
-from functools import lru_cache
 from math import inf
 from typing import Final, cast
 
