@@ -20,6 +20,7 @@ from headway.core.config import Limits, Recording
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall
 from headway.gateway.app import Gateway
+from headway.gateway.collector import collect_seldom
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.ids import Ids
 from headway.policy.identify import Identifier
@@ -73,6 +74,7 @@ def main() -> None:
     with ExitStack() as stack:
         store = stack.enter_context(Store(options.store)) if options.record else None
         recorder = Recorder(store, Recording().buffer_spans) if store is not None else None
+        collect_seldom()
         uvloop.run(_serve(options, recorder))
         if store is not None and recorder is not None:
             recorder.close()

@@ -291,7 +291,8 @@ class UpstreamConnection(asyncio.Protocol):
             exchange.met(error)
 
     def _end_or_rest(self) -> None:
-        self.resume()
+        if self._paused:
+            self.resume()
         unsent = self._transport.get_write_buffer_size()
         if unsent or not self._keep_alive or self._transport.is_closing():
             self._transport.abort() if unsent else self._transport.close()

@@ -86,6 +86,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     from headway.app.cli.logs import log_to_stderr
     from headway.app.config.serving import service_of, with_flags
     from headway.app.service import serve as run
+    from headway.gateway.collector import collect_seldom
 
     path, written = _written(config)
     gateway = {
@@ -108,6 +109,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     file = _engines(with_flags(written, gateway, limits), upstream or [], embedded, weights)
     service = service_of(file, path.absolute().parent, os.environ)
     log_to_stderr()
+    collect_seldom()
     uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
 
 
