@@ -42,11 +42,11 @@ async def reservation(name: str, who: Caller, *, durable: bool) -> None:
         await limiter.start()
         ask = Ask(who, TaskId("x"), 1000, MicroUsd(100))
         best = [float("inf"), float("inf")]
-        drawn = 0.0
+        drawn = float("inf")
         for _ in range(5):
             started = time.process_time()
             limiter.settle(await admitted(limiter, ask), 900, 90)
-            drawn = time.process_time() - started
+            drawn = min(drawn, time.process_time() - started)
             grants: list[Grant] = []
             reserving = cpu(partial(_reserve, limiter, ask, grants))
             settling = cpu(partial(_settle, limiter, grants))
