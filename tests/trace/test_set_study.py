@@ -107,6 +107,16 @@ def test_a_task_that_was_put_away_counts_as_one_that_comes_whole() -> None:
     assert away.report() == whole.report()
 
 
+def test_with_the_help_of_others_the_report_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WORTH_HELP", 1)
+    alone, helped = SetStudy(), SetStudy(processes=2)
+    for n in range(2, 50):
+        spans = task(n % 7 + 2)
+        alone.add(spans, judge(spans, "made", "spans"))
+        helped.add(spans, judge(spans, "made", "spans"))
+    assert helped.report() == alone.report()
+
+
 def test_a_report_is_of_all_tasks_up_to_it() -> None:
     study = studied([task(2)])
     assert study.report() is study.report()

@@ -55,6 +55,11 @@ def test_results_come_in_the_order_of_the_work() -> None:
     assert not multiprocessing.active_children()
 
 
+def test_shared_work_comes_back_in_order_whoever_did_it() -> None:
+    with hired(1) as workers:
+        assert workers.share(abs, range(-40, 0)).results() == list(range(40, 0, -1))
+
+
 def test_work_is_asked_for_as_it_is_needed() -> None:
     asked: list[int] = []
 

@@ -62,7 +62,7 @@ def read_files(names: Sequence[str], question: Question, heard: Heard = lambda _
         WorkerError: a process that helped to read died.
     """
     gathering = Gathering(names, question.prices, processes=processes, heard=heard)
-    return _found(gathering.rows(), question, gathering.intake)
+    return _found(gathering.rows(), question, gathering.intake, processes)
 
 
 def read_store(store: Store, question: Question) -> Found:
@@ -75,7 +75,7 @@ def read_store(store: Store, question: Question) -> Found:
     ids = [row.task for row in store.tasks(ALL)] if question.task is None else [resolve(store, question.task)]
     if not ids:
         raise nothing_recorded(store.path)
-    return _found((put_away(_imported(store, task), question.prices) for task in ids), question, None)
+    return _found((put_away(_imported(store, task), question.prices) for task in ids), question, None, 1)
 
 
 def read_rows(
@@ -101,8 +101,8 @@ def _imported(store: Store, task: TaskId) -> Imported:
     return Imported(task=task, title=first_words(spans) or None, spans=spans, verdict=judge(spans, OURS, "spans"))
 
 
-def _found(tasks: Iterable[Row], question: Question, intake: Intake | None) -> Found:
-    study = SetStudy(question.prices, question.changes)
+def _found(tasks: Iterable[Row], question: Question, intake: Intake | None, processes: int) -> Found:
+    study = SetStudy(question.prices, question.changes, processes=processes)
     slowest, wanted = Slowest(), list[Imported]()
     for row in tasks:
         study.take(row)

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct, structs
@@ -21,12 +23,17 @@ from headway.trace.sources.verdict import Aspect, Subject, Verdict
 from headway.trace.stats import Quantile, quantiles
 from headway.trace.study import study
 from headway.trace.whatif import Outcome, WhatIf, what_if
+from headway.trace.workers import hired, rarely_collected
 
 SAMPLE: Final = 500
 """Tasks of which levers and findings are worked out; of more, those whose ids have the least digests: any alike. So
 many bound p99 from both sides, and take a few seconds."""
 SAMPLE_BYTES: Final = 16 * 1024**2
 """Of the packed spans of those tasks together: some 200,000 spans, which take some ten seconds to work out."""
+WORTH_HELP: Final = 512 * 1024
+"""Bytes of that sample from which on other processes are asked for help: they take half a second to come."""
+_BATCH: Final = 20
+"""Tasks that a helper works out at a time."""
 SLOWEST: Final = 5
 BEGINNING: Final = 8
 """Characters of an id that are shown at least."""
@@ -131,11 +138,13 @@ class SetStudy:
     Args:
         prices: what tokens cost, where no cost was recorded.
         changes: to replay each sampled task with.
+        processes: how many may work at the sample; then prices must be picklable.
     """
 
-    def __init__(self, prices: PriceOf = price_for, changes: Sequence[WhatIf] = ()) -> None:
+    def __init__(self, prices: PriceOf = price_for, changes: Sequence[WhatIf] = (), *, processes: int = 1) -> None:
         self._prices = prices
         self._changes = changes
+        self._processes = processes
         self._rows: list[TaskFacts] = []
         self._sample: list[tuple[int, int, _Kept]] = []
         self._full = False
@@ -170,27 +179,35 @@ class SetStudy:
                 _, _, dropped = heappop(self._sample)
                 self._bytes -= len(dropped.packed)
 
-    def _examined(self, one: _Kept) -> _Examined:
-        case = study(unpack(one.packed))
-        found = findings(case, one.verdict, prices=self._prices)
-        if not one.verdict.timed:
-            return _Examined(one.facts, (), found, None)
-        outcome = what_if(case, self._changes, prices=self._prices) if self._changes else None
-        return _Examined(one.facts, rank(case, prices=self._prices), found, outcome)
-
     def report(self) -> SetReport:
-        """What is to be said of all tasks so far; most of the work is done here, and once."""
+        """What is to be said of all tasks so far; most of the work is done here, and once.
+
+        Raises:
+            WorkerError: a process that helped died.
+        """
         if self._report is None:
-            self._report = self._told()
+            with rarely_collected():
+                self._report = self._told(*self._worked_out())
         return self._report
 
-    def _told(self) -> SetReport:
-        sample = [self._examined(one) for _, _, one in sorted(self._sample, key=lambda one: one[1])]
+    def _worked_out(self) -> tuple[SetAnatomy, Sequence[_Examined]]:
+        """The set as a whole, and each task of the sample; others see to those while this process sees to that."""
+        sample = [one for _, _, one in sorted(self._sample, key=lambda one: one[1])]
+        examine = partial(_examined, self._prices, self._changes)
+        if self._processes == 1 or self._bytes < WORTH_HELP:
+            return anatomy_of(self._rows), examine(sample)
+        with hired(self._processes - 1) as workers:
+            batches = [sample[i : i + _BATCH] for i in range(0, len(sample), _BATCH)]
+            shared = workers.share(examine, batches)
+            anatomy = anatomy_of(self._rows)
+            return anatomy, list(chain.from_iterable(shared.results()))
+
+    def _told(self, anatomy: SetAnatomy, sample: Sequence[_Examined]) -> SetReport:
         timed = [row for row in self._rows if row.e2e is not None]
         slowest = sorted(timed, key=lambda row: -(row.e2e or 0.0))[:SLOWEST]
         beginnings = {row.task[:BEGINNING] for row in slowest}
         return SetReport(
-            anatomy=anatomy_of(self._rows),
+            anatomy=anatomy,
             levers=_levers([one for one in sample if one.facts.e2e is not None]),
             findings=set_findings(self._rows),
             recurring=_recurring(sample),
@@ -201,6 +218,17 @@ class SetStudy:
             aspects=_aspects(self._verdicts),
             remarks=_remarks(self._verdicts),
         )
+
+
+def _examined(prices: PriceOf, changes: Sequence[WhatIf], sample: Sequence[_Kept]) -> list[_Examined]:
+    examined: list[_Examined] = []
+    for one in sample:
+        case = study(unpack(one.packed))
+        found = findings(case, one.verdict, prices=prices)
+        levers = rank(case, prices=prices) if one.verdict.timed else ()
+        outcome = what_if(case, changes, prices=prices) if changes and one.verdict.timed else None
+        examined.append(_Examined(one.facts, levers, found, outcome))
+    return examined
 
 
 def _aspects(verdicts: Mapping[Verdict, int]) -> tuple[Aspect, ...]:

@@ -6,12 +6,12 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from headway.core.errors import WorkerError
 
@@ -47,19 +47,22 @@ class Workers:
             WorkerError: a process died.
         """
         running: deque[Future[Result]] = deque()
-        try:
+        with _told_of_death():
             for piece in work:
                 running.append(self._submit(do, piece))
                 if len(running) > self._ahead:
                     yield running.popleft().result()
             while running:
                 yield running.popleft().result()
-        except BrokenProcessPool as error:
-            raise WorkerError(
-                "A process that helped to read ended before its work was done: it may have been killed, or found too"
-                " little memory.",
-                fix="Try again with --jobs 1, which takes longer and less memory.",
-            ) from error
+
+    def share(self, do: Callable[[Work], Result], work: Sequence[Work]) -> "Shared[Work, Result]":
+        """Hand all of the work out, and see what is done of it later.
+
+        Raises:
+            WorkerError: a process died.
+        """
+        with _told_of_death():
+            return Shared(do, [(piece, self._submit(do, piece)) for piece in work])
 
     def _submit(self, do: Callable[[Work], Result], piece: Work) -> Future[Result]:
         """Processes start here, with Ctrl-C blocked: they have not yet learnt to leave it to us."""
@@ -68,6 +71,36 @@ class Workers:
             return self.pool.submit(do, piece)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Shared(Generic[Work, Result]):
+    """Work that was handed out."""
+
+    def __init__(self, do: Callable[[Work], Result], begun: Sequence[tuple[Work, Future[Result]]]) -> None:
+        self._do = do
+        self._begun = begun
+
+    def results(self) -> list[Result]:
+        """What was made of each piece, in order; what nobody has begun is done here, the last first.
+
+        Raises:
+            WorkerError: a process died.
+        """
+        here = {i: self._do(piece) for i, (piece, future) in reversed([*enumerate(self._begun)]) if future.cancel()}
+        with _told_of_death():
+            return [here[i] if i in here else future.result() for i, (_, future) in enumerate(self._begun)]
+
+
+@contextmanager
+def _told_of_death() -> Generator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise WorkerError(
+            "A process that helped to read ended before its work was done: it may have been killed, or found too"
+            " little memory.",
+            fix="Try again with --jobs 1, which takes longer and less memory.",
+        ) from error
 
 
 @contextmanager
