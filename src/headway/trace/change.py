@@ -1,6 +1,6 @@
 """What-ifs: a task's gaps and tails, changed, to be replayed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -61,6 +61,16 @@ class Change:
     def drop_gap(self, node: int) -> None:
         """Let a span start when the last that it waited for ends; one that overlapped that keeps overlapping."""
         self.gap[node] = min(self.gap[node], 0.0)
+
+    def side_by_side(self, group: Sequence[int], longest: int, children: dict[int, list[int]]) -> None:
+        """Let spans, in order of start, start at once; what all but the longest hold and take is no time any more."""
+        for i in group[1:]:
+            self.drop_gap(i)
+        for i in group:
+            if i != longest:
+                for node in below(children, i)[1:]:
+                    self.drop(node)
+                self.tail[i] = 0.0
 
     def drop_stretch(self, stretch: Stretch) -> None:
         """Take a stretch of the path out."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from headway.trace.change import Change, below
+from headway.trace.change import Change
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds, share
 from headway.trace.findings.finding import Finding
@@ -24,7 +24,7 @@ def serial_tools(case: Case) -> Iterable[Finding]:
         for holder in {case.study.held.holder[i] for i in tools}:
             group = [i for i in tools if case.study.held.holder[i] == holder]
             if _one_after_another(case, group):
-                _at_once(case, change, group)
+                change.side_by_side(group, max(group, key=lambda i: _length(case, i)), case.children)
                 found.append([call, *group])
     saved = change.saving()
     if not found or saved < LEAST * case.e2e:
@@ -61,17 +61,6 @@ def _one_after_another(case: Case, group: Sequence[int]) -> bool:
         and all(case.watched(i) and _length(case, i) > 0 for i in group)
         and all(held.lo[b] >= held.hi[a] - EPSILON for a, b in pairwise(group))
     )
-
-
-def _at_once(case: Case, change: Change, group: Sequence[int]) -> None:
-    longest = max(group, key=lambda i: _length(case, i))
-    for i in group[1:]:
-        change.drop_gap(i)
-    for i in group:
-        if i != longest:
-            for node in below(case.children, i)[1:]:
-                change.drop(node)
-            change.tail[i] = 0.0
 
 
 def _length(case: Case, i: int) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from headway.core.span import ToolUse
-from headway.trace.change import Change, below
+from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, predicted
 from headway.trace.phases import RETRIEVAL, TOOL
@@ -54,13 +54,7 @@ def _side_by_side(case: Case, change: Change, group: Sequence[int]) -> bool:
             change.tail[i] /= len(group)
         return True
     longest = max(group, key=lambda i: held.hi[i] - held.lo[i] if i in case.children else change.tail[i])
-    for i in group[1:]:
-        change.drop_gap(i)
-    for i in group:
-        if i != longest:
-            for node in below(case.children, i)[1:]:
-                change.drop(node)
-            change.tail[i] = 0.0
+    change.side_by_side(group, longest, case.children)
     return False
 
 
