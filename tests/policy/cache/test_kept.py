@@ -1,5 +1,7 @@
 """A cache never outgrows its bound, never gives what is too old, and lets go what saves least for each byte."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,9 @@ from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd
 from headway.policy.cache.kept import ENTRY_OVERHEAD, AnswerCache, Kept
 from headway.policy.cache.keys import CacheKey
+from headway.wire.openai import Answer, ToolCall
 
+NOTHING = Answer()
 A, B, C = CacheKey(b"a"), CacheKey(b"b"), CacheKey(b"c")
 
 
@@ -17,6 +21,8 @@ def answer(size: int = 88, *, seconds: float = 1.0, fresh: float = 10.0, stale: 
     return Kept(
         body=b"x" * size,
         media=b"text/plain; ",
+        answer=NOTHING,
+        made=0.0,
         fresh_until=fresh,
         stale_until=stale,
         seconds=seconds,
@@ -25,7 +31,7 @@ def answer(size: int = 88, *, seconds: float = 1.0, fresh: float = 10.0, stale: 
     )
 
 
-UNIT = 100 + ENTRY_OVERHEAD
+UNIT = 100 + sys.getsizeof("") + ENTRY_OVERHEAD
 
 
 def test_fresh_then_stale_then_gone() -> None:
@@ -78,7 +84,9 @@ def test_invalidation_by_any_of_the_tags() -> None:
 
 def test_a_cost_that_is_unknown_is_counted_not_guessed() -> None:
     cache = AnswerCache(UNIT)
-    cache.put(A, Kept(body=b"", media=b"", fresh_until=1, stale_until=1, seconds=2.0, cost=None))
+    cache.put(
+        A, Kept(body=b"", media=b"", answer=NOTHING, made=0, fresh_until=1, stale_until=1, seconds=2.0, cost=None)
+    )
     cache.get(A, 0.0)
     assert (cache.figures.cost_saved, cache.figures.cost_unknown) == (0, 1)
 
@@ -117,3 +125,20 @@ def test_bounds_and_answers_whatever_is_done(steps: list[tuple[object, ...]]) ->
                 raise AssertionError(step)
         assert cache.size == sum(kept.size for kept in cache.entries()) <= cache.limit
         assert len(cache) == len(cache.entries())
+
+
+def test_what_was_said_counts_too_and_worth_is_what_the_kept_have_saved() -> None:
+    said = Answer(content="four", tool_calls=(ToolCall("id", "name", "{}"),))
+    kept = Kept(body=b"", media=b"", answer=said, made=0, fresh_until=9, stale_until=9, seconds=2.0, cost=None)
+    assert kept.size == sys.getsizeof("four") + sys.getsizeof("{}") + ENTRY_OVERHEAD
+    cache = AnswerCache(4 * UNIT)
+    cache.put(A, kept)
+    cache.put(B, answer(seconds=5.0))
+    cache.get(A, 0.0)
+    cache.get(A, 0.0)
+    cache.get(B, 0.0)
+    assert cache.worth == 9.0
+    cache.put(A, kept)
+    assert cache.worth == 9.0
+    cache.get(A, 9.0)
+    assert cache.worth == 5.0

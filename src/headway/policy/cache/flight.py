@@ -15,7 +15,7 @@ class Flights(Generic[Waiter]):
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[CacheKey, list[Waiter]] = {}
+        self._waiting: dict[CacheKey, dict[Waiter, None]] = {}
 
     def __len__(self) -> int:
         """Calls that are led now."""
@@ -25,7 +25,7 @@ class Flights(Generic[Waiter]):
         """Whether the asker is the one who makes the call; if not, it may `wait`."""
         if key in self._waiting:
             return False
-        self._waiting[key] = []
+        self._waiting[key] = {}
         return True
 
     def wait(self, key: CacheKey, waiter: Waiter) -> None:
@@ -34,14 +34,14 @@ class Flights(Generic[Waiter]):
         Raises:
             KeyError: nobody leads.
         """
-        self._waiting[key].append(waiter)
+        self._waiting[key][waiter] = None
 
     def leave(self, key: CacheKey, waiter: Waiter) -> None:
         """Wait no more: the client is gone, or its deadline is."""
         waiting = self._waiting.get(key)
-        if waiting is not None and waiter in waiting:
-            waiting.remove(waiter)
+        if waiting is not None:
+            waiting.pop(waiter, None)
 
     def land(self, key: CacheKey) -> list[Waiter]:
         """The call has ended; those who waited, in the order they came."""
-        return self._waiting.pop(key)
+        return list(self._waiting.pop(key))

@@ -1,5 +1,6 @@
 """Answers that are kept, bounded in bytes; when room is needed, those go first that save least for each byte."""
 
+import sys
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Final, Literal
@@ -9,6 +10,7 @@ from msgspec import Struct
 from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd
 from headway.policy.cache.keys import CacheKey
+from headway.wire.openai import Answer
 
 Freshness = Literal["fresh", "stale"]
 """``stale``: it may be given while it is asked for anew."""
@@ -25,8 +27,11 @@ class Kept(Struct, frozen=True, kw_only=True):
     body: bytes
     media: bytes
     """Its content type."""
+    answer: Answer
+    """What the body says, for those who must know it whenever it is given."""
+    made: float
+    """When it was answered; epoch seconds, as all times here."""
     fresh_until: float
-    """Epoch seconds."""
     stale_until: float
     """From ``fresh_until`` up to here it may be given while it is asked for anew."""
     seconds: float
@@ -38,7 +43,9 @@ class Kept(Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """Bytes of memory."""
-        return len(self.body) + len(self.media) + ENTRY_OVERHEAD
+        answer = self.answer
+        said = sys.getsizeof(answer.content) + sum([sys.getsizeof(call.arguments) for call in answer.tool_calls])
+        return len(self.body) + len(self.media) + said + ENTRY_OVERHEAD
 
 
 class Hit(Struct, frozen=True):
@@ -72,6 +79,7 @@ class CacheFigures(Struct, kw_only=True):
 
 class _Slot(Struct):
     kept: Kept
+    size: int
     given: int
     """How often it was asked for, the first time included."""
     priority: float
@@ -98,6 +106,8 @@ class AnswerCache:
         self.figures = CacheFigures()
         self.size = 0
         """Bytes now."""
+        self.worth = 0.0
+        """Seconds that what is kept now has saved so far."""
         self._slots: dict[CacheKey, _Slot] = {}
         self._tagged: dict[str, set[CacheKey]] = {}
         self._heap: list[tuple[float, int, CacheKey]] = []
@@ -134,6 +144,7 @@ class AnswerCache:
         else:
             figures.cost_saved += kept.cost
         slot.given += 1
+        self.worth += kept.seconds
         self._rank(key, slot)
         return Hit(kept, "fresh" if fresh else "stale")
 
@@ -143,14 +154,16 @@ class AnswerCache:
         given = 1 if before is None else before.given
         if before is not None:
             self._drop(key)
-        if kept.size > self.limit:
+        size = kept.size
+        if size > self.limit:
             self.figures.refused += 1
             return False
-        while self.size + kept.size > self.limit:
+        while self.size + size > self.limit:
             self._evict()
-        slot = _Slot(kept, given, 0.0, 0)
+        slot = _Slot(kept, size, given, 0.0, 0)
         self._slots[key] = slot
-        self.size += kept.size
+        self.size += size
+        self.worth += (given - 1) * kept.seconds
         for tag in kept.tags:
             self._tagged.setdefault(tag, set()).add(key)
         self._rank(key, slot)
@@ -167,7 +180,7 @@ class AnswerCache:
     def _rank(self, key: CacheKey, slot: _Slot) -> None:
         self._tickets += 1
         slot.ticket = self._tickets
-        slot.priority = self._floor + slot.given * slot.kept.seconds / slot.kept.size
+        slot.priority = self._floor + slot.given * slot.kept.seconds / slot.size
         if len(self._heap) > _SLACK * len(self._slots):
             self._heap = [(one.priority, one.ticket, its) for its, one in self._slots.items()]
             heapify(self._heap)
@@ -185,8 +198,10 @@ class AnswerCache:
                 return
 
     def _drop(self, key: CacheKey) -> None:
-        kept = self._slots.pop(key).kept
-        self.size -= kept.size
+        slot = self._slots.pop(key)
+        kept = slot.kept
+        self.size -= slot.size
+        self.worth -= (slot.given - 1) * kept.seconds
         for tag in kept.tags:
             keys = self._tagged[tag]
             keys.discard(key)

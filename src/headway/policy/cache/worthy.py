@@ -1,0 +1,93 @@
+"""Which requests may be answered from what is kept, and which answers may be kept."""
+
+import re
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from headway.wire.openai import NULL, Answer
+
+Wish = Literal["usual", "anew", "never"]
+"""``anew``: the answer is to be made, and may be kept; ``never``: neither given nor kept."""
+
+TAGS_HEADER: Final = b"x-headway-cache-tags"
+MOST_TAGS: Final = 16
+"""That one request may name."""
+_TAG: Final = re.compile(r"[A-Za-z0-9._:/@+-]{1,64}")
+_NO_TAGS: Final = frozenset[str]()
+_STATE: Final = (b'"n"', b'"conversation"', b'"container"', b'"background"')
+_COMPLETE: Final = frozenset(
+    {
+        *("stop", "tool_calls", "function_call"),  # chat completions
+        *("end_turn", "tool_use", "stop_sequence"),  # Anthropic's messages
+        "completed",  # responses
+    }
+)
+_WITHOUT_FINISH: Final = frozenset({"openai-embeddings", "anthropic-count-tokens"})
+"""Dialects whose answers are no model's words, so that none can be cut short."""
+
+
+class _State(Struct):
+    n: int | None = None
+    conversation: Raw = NULL
+    container: Raw = NULL
+    background: bool | None = None
+
+
+_state: Final = msgspec.json.Decoder(_State)
+
+
+def wish_of(fields: dict[bytes, bytes]) -> Wish:
+    """What the request's ``Cache-Control`` (RFC 9111, 5.2.1) asks for; directives that ask for neither are ignored."""
+    control = fields.get(b"cache-control")
+    if control is None:
+        return "usual"
+    directives = {part.partition(b"=")[0].strip().lower() for part in control.split(b",")}
+    if b"no-store" in directives:
+        return "never"
+    return "anew" if b"no-cache" in directives else "usual"
+
+
+def tags_of(fields: dict[bytes, bytes]) -> frozenset[str] | None:
+    """The tags that the request gives its answer; ``None``: they cannot be read, so it could not be found by them."""
+    given = fields.get(TAGS_HEADER)
+    if given is None:
+        return _NO_TAGS
+    tags = [tag.strip() for tag in given.decode("latin-1").split(",")]
+    tags = [tag for tag in tags if tag]
+    if len(tags) > MOST_TAGS or not all(map(_TAG.fullmatch, tags)):
+        return None
+    return frozenset(tags)
+
+
+def is_tag(text: str) -> bool:
+    """Whether it is a tag: up to 64 letters, digits and ``. _ : / @ + -``."""
+    return _TAG.fullmatch(text) is not None
+
+
+def stands_alone(body: bytes) -> bool:
+    """Whether the answer depends on the request alone and is one answer.
+
+    It is not where the engine keeps a conversation or a container that changes, answers later, or gives several
+    choices, of which only the first would be looked at.
+    """
+    if not any(mark in body for mark in _STATE):
+        return True
+    try:
+        state = _state.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return (
+        (state.n is None or state.n == 1)
+        and not state.background
+        and state.conversation == NULL
+        and state.container == NULL
+    )
+
+
+def is_complete(dialect: str, answer: Answer) -> bool:
+    """Whether an answer says that it came to its own end: neither cut short, nor filtered, nor refused."""
+    if dialect in _WITHOUT_FINISH:
+        return True
+    return answer.finish_reason in _COMPLETE
