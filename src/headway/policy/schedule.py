@@ -25,8 +25,9 @@ from headway.policy.routing.knowledge import Knowledge
 
 PATIENCE: Final = 120.0
 """Seconds that the first in a queue waits for a place before a task that has one is made to take turns."""
-_FULL: Final = 5.0
-"""Seconds for which calls have to have been waiting before the fleet counts as full."""
+_FULL_AFTER: Final = 3.0
+_FULL_FOR: Final = 60.0
+"""Seconds for which calls have to have been waiting before the fleet counts as full, and for which it then does."""
 _LOOKAHEAD: Final = 8
 """Calls behind the first that may be sent while it does not fit."""
 _EQUAL: Final[Mapping[str, float]] = MappingProxyType({})
@@ -83,8 +84,10 @@ class Scheduler:
         self._free: dict[str, Queue] = {}
         self._under: dict[SpanId, _Under] = {}
         self._where: dict[SpanId, Queue] = {}
-        self._full_since: float | None = None
+        self._since: float | None = None
         """Since when there has always been somebody who waits."""
+        self._full = float("-inf")
+        """When the fleet was full last."""
         self._pressed = float("-inf")
 
     @property
@@ -114,9 +117,11 @@ class Scheduler:
         """The next call to send or refuse; ``None``: nothing can be done now."""
         step = self._step(view, now) if self._where else None
         if not self._where:
-            self._full_since = None
-        elif step is None and self._full_since is None:
-            self._full_since = now
+            self._since = None
+        elif step is None:
+            self._since = now if self._since is None else self._since
+            if now - self._since > _FULL_AFTER:
+                self._full = now
         return step
 
     def _step(self, view: FleetView, now: float) -> Dispatch | Refused | None:
@@ -245,16 +250,19 @@ class Scheduler:
         load = self._known.flights.load(replica)
         if not load.calls:
             return True
-        held = self._known.prefixes.match(waiting.request.prompt).get(replica, 0)
-        uncached = (waiting.request.prompt[-1][1] if waiting.request.prompt else 0) - held
+        prompt, uncached = waiting.request.prompt, 0
+        if load.prefill and prompt:
+            uncached = prompt[-1][1] - self._known.prefixes.match(prompt).get(replica, 0)
         return self._window(replica).open(waiting.lane, load, uncached, self._known.speeds.pace(replica), now)
 
     def _press(self, replicas: list[ReplicaId], now: float) -> bool:
         """The first in the queue has run out of patience: a task gives up its place, one at a time; whether now."""
         if not self._admit_tasks or not replicas or now - self._pressed < self._patience / 4:
             return False
-        self._full_since: float | None = None
+        self._since: float | None = None
         """Since when there has always been somebody who waits."""
+        self._full = float("-inf")
+        """When the fleet was full last."""
         self._pressed = now
         return self.places.press(max(replicas, key=self.places.count))
 
@@ -309,7 +317,7 @@ class Scheduler:
         seconds = min((self._seconds(waiting, load.replica.id) for load in loads), default=0.0)
         if self._admit_tasks and not self.places.knows(waiting.request.task):
             seconds = max(seconds, self.places.tenure or 0.0)
-            if self._full_since is not None and now - self._full_since > _FULL:
+            if now - self._full <= _FULL_FOR:
                 seconds = max(seconds, self.promises.task(len(self.places) + ahead, now))
         return self.promises.late(waiting, seconds, ahead, now)
 

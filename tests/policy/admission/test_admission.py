@@ -289,16 +289,16 @@ def test_a_window_lets_one_call_through_always_and_half_a_second_of_prefill() ->
     assert not window.open("interactive", Load(calls=8, decoding=8), 1, GUESS, 0.0)
 
 
-def test_batch_leaves_room_for_the_interactive_calls_of_the_last_minute() -> None:
+def test_batch_takes_one_of_ten_while_there_are_interactive_calls_and_everything_when_there_are_none() -> None:
     window = Window()
-    for _ in range(3):
-        window.sent("interactive", 0.0)
-    for _ in range(3):
-        window.ended("interactive")
-    assert window.open("batch", Load(calls=4), 1, GUESS, 60.0)
-    assert not window.open("batch", Load(calls=5), 1, GUESS, 60.0)
-    assert window.open("interactive", Load(calls=5), 1, GUESS, 60.0)
-    assert window.open("batch", Load(calls=5), 1, GUESS, 60.1)
+    assert window.open("batch", Load(calls=7, decoding=7), 1, GUESS, 0.0)
+    window.sent("interactive", 0.0)
+    assert window.open("batch", Load(calls=1, decoding=1), 1, GUESS, 60.0)
+    assert not window.open("batch", Load(calls=2, decoding=2), 1, GUESS, 60.0)  # one of two is of batch
+    assert not window.open("batch", Load(calls=1, prefill=10), 1, GUESS, 60.0)  # a prompt is being computed
+    assert window.open("interactive", Load(calls=3, prefill=10), 1, GUESS, 60.0)
+    window.ended("interactive")
+    assert window.open("batch", Load(calls=7, decoding=7), 1, GUESS, 60.1)
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10), st.integers(0, 50)), max_size=100))

@@ -31,6 +31,8 @@ _FADING: Final = 60.0
 
 class _Place(Struct, gc=False):
     replica: ReplicaId
+    opened: float
+    """When its task was first sent anywhere."""
     entered: float
     used: float
     """When a call of it began or ended last."""
@@ -56,6 +58,7 @@ class _Away(Struct, gc=False):
     tool: str
     left: float
     given_up: bool
+    opened: float
 
 
 class _Under(Struct, gc=False):
@@ -92,7 +95,7 @@ class Places:
         self._held: dict[ReplicaId, int] = {}
         self.capacities: dict[ReplicaId, Capacity] = {}
         self.tenure: float | None = None
-        """Mean seconds that tasks of late had a place; ``None``: none has given its up yet."""
+        """Mean seconds from first call to last of tasks that ended of late; ``None``: none was seen to."""
         self._interactive = float("-inf")
         """When an interactive call was sent last."""
         self._grown = 0.0
@@ -288,7 +291,8 @@ class Places:
         away = self._away.pop(task, None)
         if away is not None:
             self._gaps.returned(away.tool, now - away.left, given_up=away.given_up)
-        place = self._home[task] = _Place(replica=replica, entered=now, used=now, tails={})
+        opened = now if away is None else away.opened
+        place = self._home[task] = _Place(replica=replica, opened=opened, entered=now, used=now, tails={})
         self._at.setdefault(replica, OrderedDict())[task] = place
         return place
 
@@ -316,10 +320,10 @@ class Places:
             self._gaps.gone(place.tool)
         if ended and not place.tool:
             self._on_end(place.used)
-            tenure = place.used - place.entered
+            tenure = place.used - place.opened
             self.tenure = tenure if self.tenure is None else self.tenure + _SMOOTHING * (tenure - self.tenure)
             self._grown += _SMOOTHING * (place.tokens - self._grown) if self._grown else place.tokens
-        self._away[task] = _Away(place.tokens, place.tool, place.used, ended)
+        self._away[task] = _Away(place.tokens, place.tool, place.used, ended, place.opened)
         if len(self._away) > _AWAY:
             self._away.popitem(last=False)
         self._remove(task, place)

@@ -9,10 +9,11 @@ from headway.policy.order.waiting import Waiting
 from headway.policy.route import RouteDecision
 
 _SMOOTHING: Final = 0.1
-_WINDOW: Final = 10.0
-_WINDOWS: Final = 6
-_MARGIN: Final = 1.5
-"""Little's law gives the mean; nine tasks in ten of exponential length... take less than this many means."""
+_WINDOW: Final = 60.0
+_MOST: Final = 10_000
+_ENOUGH: Final = 5
+_MARGIN: Final = 2.0
+"""Little's law gives the mean; most tasks take less than two means."""
 
 
 class Refused(Struct, frozen=True, kw_only=True):
@@ -32,13 +33,13 @@ class Promises:
     """How long a call has to wait for a place, and how long a task takes under the load that there is.
 
     A place: from how fast the queue moved while somebody waited. A task: by Little's law, from how many there are and
-    how fast they end; of the last minute the fastest ten seconds count, for a fleet that is not full ends fewer than it
-    could.
+    how fast they ended in the last minute; to be asked only while the fleet is full, for one that is not ends fewer than
+    it could.
     """
 
     def __init__(self) -> None:
-        self._ended: deque[tuple[int, int]] = deque(maxlen=_WINDOWS)
-        """Tasks that ended in each window of ten seconds, by its number."""
+        self._ended: deque[float] = deque(maxlen=_MOST)
+        """When the tasks of the last minute ended."""
         self._interval: float | None = None
         self._last: float | None = None
         """When the queue last moved and was not empty afterwards."""
@@ -52,17 +53,15 @@ class Promises:
 
     def ended(self, now: float) -> None:
         """A task has come to its end."""
-        window = int(now // _WINDOW)
-        if self._ended and self._ended[-1][0] == window:
-            self._ended[-1] = (window, self._ended[-1][1] + 1)
-        else:
-            self._ended.append((window, 1))
+        self._ended.append(now)
 
     def task(self, tasks: int, now: float) -> float:
-        """Seconds from arrival to end for one more task beside ``tasks`` others; 0 where none was seen to end."""
-        oldest = now // _WINDOW - _WINDOWS
-        most = max((count for window, count in self._ended if window >= oldest), default=0)
-        return _MARGIN * (tasks + 1) * _WINDOW / most if most else 0.0
+        """Seconds from arrival to end for one more task beside ``tasks`` others; 0 where too few were seen to end."""
+        while self._ended and now - self._ended[0] > _WINDOW:
+            self._ended.popleft()
+        if len(self._ended) < _ENOUGH:
+            return 0.0
+        return _MARGIN * (tasks + 1) * (now - self._ended[0]) / len(self._ended)
 
     def wait(self, ahead: int, now: float) -> float:
         """Seconds until ``ahead`` waiting calls are gone; 0 where the queue was never seen to move."""

@@ -19,17 +19,20 @@ _QUEUE: Final = 0.5
 """Seconds of prefill that may lie before a replica: enough to keep it busy."""
 _FULL: Final = 0.8
 _FADING: Final = 60.0
+_BATCH: Final = 0.1
+"""Few, for every prompt of batch that is computed holds up all answers being written; more brought batch no more
+either, as it pushed its own prefixes out of the cache."""
 
 
 class Window:
     """Calls in flight at one replica: additive increase, multiplicative decrease, by the first token's delay.
 
     Until the first delay the window grows by one with each call that finds it full, as TCP's slow start; from then on
-    by one for each windowful. Batch leaves room for as many interactive calls as were seen at once in the last minute,
-    all but one.
+    by one for each windowful. In the minute after an interactive call batch takes no more than a tenth of it, at least
+    one call, and begins only while no prompt is being computed.
     """
 
-    __slots__ = ("_peak", "_peaked", "_quiet", "_slow", "interactive", "limit")
+    __slots__ = ("_quiet", "_seen", "_slow", "interactive", "limit")
 
     def __init__(self) -> None:
         self.limit = _FIRST
@@ -38,8 +41,7 @@ class Window:
         self._slow = False
         self._quiet = 0.0
         """Observations until the next decrease: one for each windowful."""
-        self._peak = 0
-        self._peaked = 0.0
+        self._seen = float("-inf")
 
     def open(self, lane: Lane, load: Load, uncached: int, pace: Pace, now: float) -> bool:
         """Whether one more call may be sent, of ``uncached`` tokens, given what the replica is at work on."""
@@ -47,17 +49,20 @@ class Window:
             return True
         if load.prefill and (load.prefill + uncached) * pace.prefill > _QUEUE:
             return False
-        room = self.limit - load.calls
-        if lane == "batch":
-            room -= max(0, min(self._reserve(now), self.limit - 1) - self.interactive)
-        return room >= 1
+        if self.limit - load.calls < 1:
+            return False
+        return lane == "interactive" or now - self._seen > _FADING or self._leaves(load)
+
+    def _leaves(self, load: Load) -> bool:
+        """Whether one more call of batch leaves interactive ones undisturbed, or nearly so."""
+        batch = load.calls - self.interactive
+        return not load.prefill and batch < max(1.0, _BATCH * self.limit)
 
     def sent(self, lane: Lane, now: float) -> None:
         """A call of ``lane`` is in flight."""
         if lane == "interactive":
             self.interactive += 1
-            if self.interactive >= self._reserve(now):
-                self._peak, self._peaked = self.interactive, now
+            self._seen = now
 
     def ended(self, lane: Lane) -> None:
         """It is not any more."""
@@ -73,6 +78,3 @@ class Window:
                 self._slow, self._quiet = True, self.limit
         elif calls >= _FULL * self.limit:
             self.limit = min(_MOST, self.limit + (1 / self.limit if self._slow else 1.0))
-
-    def _reserve(self, now: float) -> int:
-        return self._peak if now - self._peaked <= _FADING else self.interactive
