@@ -236,8 +236,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The request has ended."""
-        body = self._body
-        self._request.body = body[0] if len(body) == 1 else b"".join(body)
+        self._request.body = b"".join(self._body)  # of one piece it is that piece, not a copy
         self.deadline = NEVER
         self._ready = True
 
