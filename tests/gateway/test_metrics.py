@@ -1,9 +1,11 @@
 """The metrics page: parsed by Prometheus' own parser, its figures worked out by hand."""
 
+import sys
 from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
@@ -121,6 +123,19 @@ def test_errors_by_type_and_tasks_by_evidence() -> None:
     assert value("headway_requests_total", status="ok") == 1
     assert value("headway_task_identity_total", evidence="extends") == 2
     assert value("headway_tasks_total") == 0
+
+
+def test_all_of_many_calls_are_counted_and_their_texts_let_go_of() -> None:
+    metrics, prompt = Metrics(), "a prompt " * 1_000
+    held = sys.getrefcount(prompt)
+    for number in range(200):
+        call = span(ModelCall(model="m", replica="r", sent=101.0, usage=Usage(output_tokens=number % 2)))
+        metrics.observe_call(structs.replace(call, text=(prompt, "")))
+    assert sys.getrefcount(prompt) == held
+    value = samples(metrics)
+    assert value("headway_requests_total", status="ok") == 200
+    assert value("gen_ai_client_token_usage_count", gen_ai_token_type="output") == 200
+    assert value("gen_ai_client_token_usage_sum", gen_ai_token_type="output") == 100
 
 
 def test_other_work_is_passed_over() -> None:

@@ -14,6 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from headway.core.fleet import FleetView
 from headway.core.span import ModelCall, Span
 
@@ -111,7 +113,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._fresh: list[Span] = []
-        """Not counted yet."""
+        """Not counted yet; without their texts, which may be long."""
         self._series: dict[tuple[str, str | None], _Series] = {}
         self._models: set[str] = set()
         self._evidence: Counter[str] = Counter()
@@ -120,7 +122,7 @@ class Metrics:
     def observe_call(self, span: Span) -> None:
         """Count one finished model call; a span of other work is passed over."""
         fresh = self._fresh
-        fresh.append(span)
+        fresh.append(span if span.text is None else structs.replace(span, text=None))
         if len(fresh) == _AT_ONCE:
             self._fold()
 
