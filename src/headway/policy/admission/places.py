@@ -310,9 +310,9 @@ class Places:
 
     def _sweep(self, replica: ReplicaId, now: float) -> None:
         """Tasks that do not come back hold nothing, though nobody waits for their places."""
-        for task, place in list(self._at[replica].items())[:4]:
-            if place.away and now - place.used > self._ttl(place, 0.0, _UNPRESSED):
-                self._give_up(task, place)
+        task, place = next(iter(self._at[replica].items()))
+        if place.away and now - place.used > self._ttl(place, 0.0, _UNPRESSED):
+            self._give_up(task, place)
 
     def _give_up(self, task: TaskId, place: _Place, *, ended: bool = True) -> None:
         """Take the place away; ``ended``: its task may be over, and is if its last answer called no tool."""

@@ -33,8 +33,8 @@ class Promises:
     """How long a call has to wait for a place, and how long a task takes under the load that there is.
 
     A place: from how fast the queue moved while somebody waited. A task: by Little's law, from how many there are and
-    how fast they ended in the last minute; to be asked only while the fleet is full, for one that is not ends fewer than
-    it could.
+    how fast they ended in the last minute; to be asked only while the fleet is full, for one that is not ends fewer
+    than it could.
     """
 
     def __init__(self) -> None:
