@@ -295,7 +295,9 @@ class Store:
             return
         with self._transaction("IMMEDIATE"):
             self._db.execute(
-                """DELETE FROM span WHERE task IN (SELECT task FROM span WHERE start <= (
+                # The newest row stays, so that its number, which followers go by, is not given out again.
+                """DELETE FROM span WHERE rowid < (SELECT max(rowid) FROM span) AND task IN (
+                SELECT task FROM span WHERE start <= (
                 SELECT start FROM span ORDER BY start LIMIT 1 OFFSET (SELECT COUNT(*) FROM span) / 8))"""
             )
 

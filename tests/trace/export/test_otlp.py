@@ -13,10 +13,12 @@ from headway.core.span import ErrorType, HumanWait, ModelCall, Retrieval, Span, 
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import EngineTimings, Usage
 from headway.trace.anatomy import dissect
-from headway.trace.export.otlp import to_otlp
+from headway.trace.export.otlp import to_otlp, to_otlp_protobuf
 from headway.trace.phases import Phase
 from headway.trace.sources.otel.marks import restored
 from headway.trace.sources.otel.otlp import Otlp
+from headway.wire.otlp import from_json
+from headway.wire.otlp_protobuf import ProtobufReader
 
 TASK = TaskId("5b8efff798038103d269b633813fc60c")
 AT = 1_790_000_000.0
@@ -191,3 +193,17 @@ def test_ids_that_others_would_refuse_become_ones_that_they_take() -> None:
 def test_marks_that_are_none_of_ours_change_nothing() -> None:
     call = ModelCall(model="m")
     assert all(restored(call, told) is call for told in ("[]", "{", 7, None, '{"sent": "x"}'))
+
+
+@settings(max_examples=30, deadline=None)
+@given(_tasks())
+def test_protobuf_says_what_json_says(spans: list[Span]) -> None:
+    assert ProtobufReader().read(to_otlp_protobuf(spans)).spans == from_json(to_otlp(spans)).spans
+
+
+def test_a_trace_that_a_tenants_caller_named_goes_on_under_its_own_id() -> None:
+    tagged = TaskId(f"{TASK}@0011223344556677")
+    (span,) = from_json(
+        to_otlp([Span(task=tagged, id=ROOT, parent=None, name="n", start=AT, end=None, work=Step())])
+    ).spans
+    assert span.trace == TASK

@@ -4,18 +4,22 @@ What these have no names for travels in attributes of Headway's own where a crit
 its engine's timings, which call asked for a tool); texts, digests and how a call was identified and routed stay behind.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final, assert_never
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse
+from headway.core.task import TaskId
 from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.otel.attributes import HOSTS, TABLE, Fact
 from headway.trace.sources.otel.marks import written
 from headway.wire.otel import RawSpan
+from headway.wire.otlp_protobuf_writer import to_protobuf
 from headway.wire.otlp_writer import to_json
 
 _SCOPE: Final = "headway"
 _HOST: Final = HOSTS[1]
+_W3C: Final = re.compile("[0-9a-f]{32}")
 
 
 def to_otlp(spans: Iterable[Span]) -> bytes:
@@ -27,8 +31,17 @@ def to_otlp(spans: Iterable[Span]) -> bytes:
     return to_json([_raw(span) for span in spans if span.start > 0])
 
 
+def to_otlp_protobuf(spans: Iterable[Span]) -> bytes:
+    """The same as protobuf: one message for an endpoint that takes OTLP over HTTP.
+
+    Raises:
+        ValueError: a text holds half a character, or a time is beyond what OTLP can tell.
+    """
+    return to_protobuf([_raw(span) for span in spans if span.start > 0])
+
+
 def _raw(span: Span) -> RawSpan:
-    task = task_of(_SCOPE, span.task)
+    task = _trace(span.task)
     said: dict[Fact, object] = {"session": span.session, "error": span.error}
     if not span.awaited:
         said["awaited"] = False
@@ -62,6 +75,12 @@ def _raw(span: Span) -> RawSpan:
         failed=failed,
         resource={"service.name": _SCOPE} | ({} if span.host is None else {_HOST: span.host}),
     )
+
+
+def _trace(task: TaskId) -> TaskId:
+    """A tenant's tag stands after an ``@``: the trace that its caller named goes on under its own id."""
+    name, tagged, _ = task.partition("@")
+    return task_of(_SCOPE, name if tagged and _W3C.fullmatch(name) else task)
 
 
 def _call(work: ModelCall, start: float) -> dict[Fact, object]:
