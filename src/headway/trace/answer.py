@@ -16,15 +16,15 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     shown = [
         span.work.first_visible
         for span, _ in loop
-        if isinstance(span.work, ModelCall) and span.work.shown and span.work.first_visible is not None
+        if type(span.work) is ModelCall and span.work.shown and span.work.first_visible is not None
     ]
     if shown:
         return tree.axis(min(shown))
-    issuers = {span.work.issued_by for span in tree.spans if isinstance(span.work, ToolUse)}
+    issuers = {span.work.issued_by for span in tree.spans if type(span.work) is ToolUse}
     answers = [
         (span.work, end)
         for span, end in loop
-        if isinstance(span.work, ModelCall) and not (_asks(span.work) or span.id in issuers) and span.error is None
+        if type(span.work) is ModelCall and not (_asks(span.work) or span.id in issuers) and span.error is None
     ]
     broken = _broken_off(loop[-1][0]) if loop else None
     if broken is not None:
@@ -50,7 +50,7 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
 def _broken_off(last: Span) -> float | None:
     """When the first text was seen of a last call that failed after it."""
     call = last.work
-    if last.error is None or not isinstance(call, ModelCall) or call.tool_calls:
+    if last.error is None or type(call) is not ModelCall or call.tool_calls:
         return None
     return call.first_visible
 

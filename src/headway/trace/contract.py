@@ -104,7 +104,7 @@ def _merge(tree: Tree, inner: dict[int, list[int]]) -> None:
             continue
         (leaf,) = inner[wrapper]
         span, outer = tree.spans[leaf], tree.spans[wrapper].work
-        if isinstance(span.work, ModelCall) and isinstance(outer, ModelCall):
+        if type(span.work) is ModelCall and type(outer) is ModelCall:
             work = _filled(span.work, outer)
             usage: Usage = _filled(span.work.usage, outer.usage)
             tools = span.work.tool_calls or outer.tool_calls
@@ -169,7 +169,7 @@ def _early(
     found: dict[int, int] = {}
     for i in nodes:
         work = tree.spans[i].work
-        call = asking.get(work.issued_by) if isinstance(work, ToolUse) and work.issued_by is not None else None
+        call = asking.get(work.issued_by) if type(work) is ToolUse and work.issued_by is not None else None
         if (
             call is not None
             and holder[call] == holder[i]

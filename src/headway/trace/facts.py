@@ -136,7 +136,7 @@ def _on_path(case: Study) -> dict[int, float]:
 
 def _charge(case: Study, i: int, prices: PriceOf) -> MicroUsd | None:
     span = case.tree.spans[i]
-    return charge(span.work, span.start, prices) if isinstance(span.work, ModelCall) else None
+    return charge(span.work, span.start, prices) if type(span.work) is ModelCall else None
 
 
 def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
@@ -147,7 +147,7 @@ def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
         name[i] = name[above] if i else ""
         if tree.kinds[i] is Step:
             span = tree.spans[i]
-            agent = span.work.agent if isinstance(span.work, Step) else None
+            agent = span.work.agent if type(span.work) is Step else None
             if agent is not None or (i and above == 0 and not tree.made_root):
                 name[i] = agent or span.name
     stages: dict[str, float] = {}
@@ -164,10 +164,10 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
         if kind is not ToolUse and kind is not Retrieval:
             continue
         span = tree.spans[i]
-        if isinstance(span.work, ToolUse):
+        if type(span.work) is ToolUse:
             name, failed, arguments = span.work.name, span.work.failed, span.work.arguments
         else:
-            name, failed, arguments = (isinstance(span.work, Retrieval) and span.work.source) or "retrieval", None, None
+            name, failed, arguments = (type(span.work) is Retrieval and span.work.source) or "retrieval", None, None
         facts = found.get(name)
         if facts is None:
             facts = found[name] = ToolFacts()
@@ -188,7 +188,7 @@ def _models(
     made: dict[str, list[int]] = {}
     for i in case.held.calls:
         span = case.tree.spans[i]
-        if not isinstance(span.work, ModelCall):
+        if type(span.work) is not ModelCall:
             continue
         facts = found.setdefault(span.work.model, ModelFacts())
         facts.calls += 1
@@ -202,7 +202,7 @@ def _models(
 
 def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None], prices: PriceOf) -> Spent:
     spans = [case.tree.spans[i] for i in calls]
-    made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
+    made = [(span.work, span.start) for span in spans if type(span.work) is ModelCall]
     return spent_by(made, [costs[i] for i in calls], prices)
 
 
@@ -219,7 +219,7 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}
     for i, span in enumerate(tree.spans):
-        if isinstance(span.work, ToolUse):
+        if type(span.work) is ToolUse:
             issuer = by_id.get(span.work.issued_by) if span.work.issued_by is not None else None
             uses.setdefault(span.work.name, []).append((tree.start[i], _failed(span), issuer))
     asked: set[int] = set()
@@ -231,7 +231,7 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
 
 
 def _failed(tool: Span) -> bool:
-    return tool.error is not None or (isinstance(tool.work, ToolUse) and tool.work.failed is True)
+    return tool.error is not None or (type(tool.work) is ToolUse and tool.work.failed is True)
 
 
 def _paid(costs: Collection[MicroUsd | None]) -> MicroUsd | None:
@@ -242,6 +242,6 @@ def _points(case: Study) -> Iterator[CallPoint]:
     for i in case.held.calls:
         span = case.tree.spans[i]
         call = span.work
-        if isinstance(call, ModelCall) and call.first_token is not None and call.usage.input_tokens is not None:
+        if type(call) is ModelCall and call.first_token is not None and call.usage.input_tokens is not None:
             sent = span.start if call.sent is None else call.sent
             yield CallPoint(call.usage.input_tokens, call.usage.cache_read, call.first_token - sent)

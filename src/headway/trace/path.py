@@ -72,7 +72,7 @@ def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Se
             continue
         if kind is not ModelCall:
             segments[i] = (Segment(span.id, OWN[kind], start, end),)
-        elif i in calls and isinstance(span.work, ModelCall):
+        elif i in calls and type(span.work) is ModelCall:
             segments[i] = (
                 (Segment(span.id, MODEL, start, end),) if whole else split(span.id, span.work, start, end, axis)
             )

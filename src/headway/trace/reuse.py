@@ -34,7 +34,7 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
     tree, held = case.tree, case.held
     for i in held.calls:
         call = tree.spans[i].work
-        if held.adrift[i] or not isinstance(call, ModelCall):
+        if held.adrift[i] or type(call) is not ModelCall:
             continue
         before = latest.get((held.holder[i], call.model))
         latest[held.holder[i], call.model] = i
@@ -43,7 +43,7 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
         if call.identity is not None and call.identity.evidence not in CONTINUES:
             continue
         earlier = tree.spans[before].work
-        known = _kept(earlier) if isinstance(earlier, ModelCall) else None
+        known = _kept(earlier) if type(earlier) is ModelCall else None
         total, computed = call.usage.input_tokens, _computed(call)
         if known is None or total is None or computed is None:
             untold += 1
@@ -66,11 +66,11 @@ def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float]
     seconds = tokens = 0.0
     for one in case.held.calls:
         work = case.tree.spans[one].work
-        computed = _computed(work) if isinstance(work, ModelCall) else None
+        computed = _computed(work) if type(work) is ModelCall else None
         if computed is not None and computed > 0 and prefill.get(one):
             seconds, tokens = seconds + prefill[one], tokens + computed
     call = case.tree.spans[i].work
-    total, computed = (call.usage.input_tokens, _computed(call)) if isinstance(call, ModelCall) else (None, None)
+    total, computed = (call.usage.input_tokens, _computed(call)) if type(call) is ModelCall else (None, None)
     if total is None or computed is None or not 0 <= computed <= total or not tokens or not prefill.get(i):
         return None
     return total - computed, max(total * seconds / tokens / prefill[i], 1.0)

@@ -77,7 +77,7 @@ def shifted(span: Span, seconds: float) -> Span:
     if not seconds:
         return span
     work = span.work
-    if isinstance(work, ModelCall):
+    if type(work) is ModelCall:
         work = structs.replace(
             work,
             sent=_plus(work.sent, seconds),

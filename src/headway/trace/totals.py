@@ -38,7 +38,7 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     """
     notes: list[str] = []
     spans = [tree.spans[i] for i in calls]
-    made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
+    made = [(span.work, span.start) for span in spans if type(span.work) is ModelCall]
     works = [call for call, _ in made]
     usage = usage_of(works)
     _uncertain(works, notes)
@@ -52,7 +52,7 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
     tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
-    if gaps := sum(isinstance(span.work, ToolUse) and span.work.inferred for span in tools):
+    if gaps := sum(type(span.work) is ToolUse and span.work.inferred for span in tools):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."
@@ -74,7 +74,7 @@ def failures_of(tree: Tree, calls: Sequence[int]) -> int:
 
 
 def _failed(tool: Span) -> bool:
-    return tool.error is not None or (isinstance(tool.work, ToolUse) and tool.work.failed is True)
+    return tool.error is not None or (type(tool.work) is ToolUse and tool.work.failed is True)
 
 
 def usage_of(calls: Sequence[ModelCall]) -> Usage:
@@ -140,7 +140,7 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _uncounted(calls: Sequence[Span], notes: list[str]) -> None:
-    works = [span.work for span in calls if span.error is None and isinstance(span.work, ModelCall)]
+    works = [span.work for span in calls if span.error is None and type(span.work) is ModelCall]
     silent = [call for call in works if _silent(call)]
     asked = sum(call.route is not None for call in silent)
     if asked:

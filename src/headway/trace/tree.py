@@ -126,7 +126,7 @@ def _where(values: list[int], value: int) -> list[int]:
 
 
 def _fullness(span: Span) -> tuple[bool, int, float]:
-    written = span.work.usage.output_tokens if isinstance(span.work, ModelCall) else None
+    written = span.work.usage.output_tokens if type(span.work) is ModelCall else None
     return span.end is not None, -1 if written is None else written, span.start if span.end is None else span.end
 
 
@@ -148,10 +148,10 @@ def _seen_once(spans: list[Span], notes: list[str]) -> list[Span]:
     """
     timed: dict[str, list[Span]] = {}
     inferred: dict[str, list[Span]] = {}
-    if not [True for span in spans if isinstance(span.work, ToolUse) and span.work.inferred]:
+    if not [True for span in spans if type(span.work) is ToolUse and span.work.inferred]:
         return spans
     for span in spans:
-        if isinstance(span.work, ToolUse) and span.work.call_id is not None:
+        if type(span.work) is ToolUse and span.work.call_id is not None:
             (inferred if span.work.inferred else timed).setdefault(span.work.call_id, []).append(span)
     twice = {
         guesses[0].id: timed[call][0].id
@@ -262,7 +262,7 @@ def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str
 
 def _last_known(span: Span) -> float:
     marks = [span.start]
-    if isinstance(span.work, ModelCall):
+    if type(span.work) is ModelCall:
         marks += [t for t in (span.work.sent, span.work.first_token, span.work.last_token) if t is not None]
     return max(marks)
 

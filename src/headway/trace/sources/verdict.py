@@ -67,8 +67,8 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
         timing: where the source's times come from; none where no work has an end.
         remarks: what the importer has to say.
     """
-    calls = [span.work for span in spans if isinstance(span.work, ModelCall)]
-    tools = [span.work for span in spans if isinstance(span.work, ToolUse)]
+    calls = [span.work for span in spans if type(span.work) is ModelCall]
+    tools = [span.work for span in spans if type(span.work) is ToolUse]
     if _endless(spans) or (timing == "messages" and _timeless(spans)):
         timing = "none"
     quality, how = _TIMES[timing]
@@ -97,14 +97,14 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
 
 def _endless(spans: Sequence[Span]) -> bool:
     """Whether nothing is known to have taken any time, since what was at work has no end in the record."""
-    at_work = [span for span in spans if not isinstance(span.work, HumanWait)]
+    at_work = [span for span in spans if type(span.work) is not HumanWait]
     unfinished = any(span.end is None for span in at_work)
     return unfinished and not any(span.end is not None and span.end > span.start for span in at_work)
 
 
 def _timeless(spans: Sequence[Span]) -> bool:
     """Whether no call took any time though all have ended: then the messages' times are not those of the work."""
-    ends = [(span.start, span.end) for span in spans if isinstance(span.work, ModelCall)]
+    ends = [(span.start, span.end) for span in spans if type(span.work) is ModelCall]
     return bool(ends) and all(end is not None and end <= start for start, end in ends)
 
 

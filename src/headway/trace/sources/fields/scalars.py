@@ -58,7 +58,8 @@ def count(value: object) -> int | None:
 
 def impossible(values: Iterable[object]) -> int:
     """How many of them are given as a number of things, but cannot be one: negative, broken, infinite, or no number."""
-    return sum(count(value) is None for value in values if value is not None and value != "")
+    odd = [value for value in values if not (value is None or (type(value) is int and 0 <= value < _MOST))]
+    return sum(count(value) is None for value in odd if value != "")
 
 
 def truth(value: object) -> bool | None:

@@ -20,15 +20,15 @@ def waits_between(spans: Sequence[Span]) -> tuple[list[Span], list[str]]:
     Runs stand at the top of the trace, or below what covers it and is no agent itself, one after another. A run that
     is told nothing of the one before may be another step of the same task, with no person between.
     """
-    agents = [span for span in spans if isinstance(span.work, Step) and span.work.agent is not None]
+    agents = [span for span in spans if type(span.work) is Step and span.work.agent is not None]
     if len(agents) < 2:  # noqa: PLR2004 - one run has nothing between
         return [], []
     index = {span.id: span for span in spans}
     runs: dict[tuple[SpanId | None, str], list[Span]] = {}
     for span in agents:
-        if isinstance(span.work, Step) and span.work.agent is not None and span.end is not None:
+        if type(span.work) is Step and span.work.agent is not None and span.end is not None:
             above = None if span.parent is None else index.get(span.parent)
-            if above is None or (above.parent is None and isinstance(above.work, Step) and above.work.agent is None):
+            if above is None or (above.parent is None and type(above.work) is Step and above.work.agent is None):
                 runs.setdefault((None if above is None else above.id, span.work.agent), []).append(span)
     waits = [
         wait
@@ -43,10 +43,10 @@ def _waits(turns: Sequence[Span], above: SpanId | None, calls: dict[SpanId, list
     waits: list[Span] = []
     said: set[str] = set()
     for before, after in pairwise(turns):
-        made = [call.work for call in calls.get(before.id, ()) if isinstance(call.work, ModelCall)]
+        made = [call.work for call in calls.get(before.id, ()) if type(call.work) is ModelCall]
         said.update(call.answer.digest for call in made if call.answer is not None and call.answer.chars)
         first = next((call.work for call in calls.get(after.id, ())), None)
-        told = {part.digest for part in first.prompt or ()} if isinstance(first, ModelCall) else set[str]()
+        told = {part.digest for part in first.prompt or ()} if type(first) is ModelCall else set[str]()
         if before.end is not None and before.end < after.start and told & said:
             waits.append(
                 Span(
@@ -66,7 +66,7 @@ def _waits(turns: Sequence[Span], above: SpanId | None, calls: dict[SpanId, list
 def _calls(spans: Sequence[Span], index: dict[SpanId, Span]) -> dict[SpanId, list[Span]]:
     """The model calls at any depth below each agent's run, in order of start."""
     below: dict[SpanId, list[Span]] = {}
-    for span in sorted((span for span in spans if isinstance(span.work, ModelCall)), key=_start):
+    for span in sorted((span for span in spans if type(span.work) is ModelCall), key=_start):
         seen: set[SpanId] = set()
         above = span.parent
         while above is not None and above not in seen:

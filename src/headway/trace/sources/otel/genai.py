@@ -199,7 +199,7 @@ def impossible_counts(said: Facts) -> int:
     """How many token counts of a call are given but cannot be."""
     if "usage" in said and isinstance(held := decoded(said["usage"]), dict):
         said = {**facts(cast("dict[str, object]", held)), **said}
-    return impossible([said.get(name) for name in _COUNTS])
+    return impossible([said[name] for name in _COUNTS if name in said])
 
 
 def _tool(raw: RawSpan, said: Facts) -> ToolUse:

@@ -24,8 +24,8 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
     A tool call's id tells it. Without one it is the last call to end before the tool started under the same agent, or
     the call that holds the tool. The spans are written to, as `whole` says. Returns what is to be said of it.
     """
-    tools = [(span, span.work) for span in spans if isinstance(span.work, ToolUse)]
-    calls = [span for span in spans if isinstance(span.work, ModelCall)]
+    tools = [(span, span.work) for span in spans if type(span.work) is ToolUse]
+    calls = [span for span in spans if type(span.work) is ModelCall]
     if not tools or not calls:
         return ()
     issuers = _Issuers(spans, calls)
@@ -40,7 +40,7 @@ def find_issuers(spans: list[Span]) -> Sequence[str]:
         if work.issued_by is not None and work.call_id is not None:
             asked.setdefault(work.issued_by, []).append(ToolCallRef(work.call_id, work.name))
     for span in calls:
-        if span.id in asked and isinstance(span.work, ModelCall) and not span.work.tool_calls:
+        if span.id in asked and type(span.work) is ModelCall and not span.work.tool_calls:
             force_setattr(span.work, "tool_calls", tuple(asked[span.id]))
     return (_BY_ORDER,) if by_order else ()
 
@@ -51,11 +51,12 @@ class _Issuers:
     def __init__(self, spans: list[Span], calls: list[Span]) -> None:
         self._spans: dict[SpanId | None, Span] = {span.id: span for span in spans}
         self.by_call: dict[str | None, SpanId] = {
-            ref.id: span.id for span in calls if isinstance(span.work, ModelCall) for ref in span.work.tool_calls
+            ref.id: span.id for span in calls if type(span.work) is ModelCall for ref in span.work.tool_calls
         }
         self._holders: dict[SpanId | None, list[SpanId | None]] = {}
+        self._calls = {own for own, span in self._spans.items() if type(span.work) is ModelCall}
         above = [(span, self._above(span)) for span in calls]
-        wrappers = {one for _, ones in above for one in ones if self._is_call(one)}
+        wrappers = {one for ones in self._holders.values() for one in ones if one in self._calls}
         finished = [
             (span.end, span.id, ones) for span, ones in above if span.id not in wrappers and span.end is not None
         ]
@@ -73,12 +74,9 @@ class _Issuers:
                 ended = bisect_right(self._ends[above], tool.start + _EPSILON)
                 if ended:
                     return self._ended[above][ended - 1]
-            if self._is_call(above):
+            if above in self._calls:
                 return above
         return None
-
-    def _is_call(self, span: SpanId | None) -> bool:
-        return span in self._spans and isinstance(self._spans[span].work, ModelCall)
 
     def _above(self, span: Span) -> list[SpanId | None]:
         """Ids of the spans above one, up to the agent that it works for, the tool that it is part of, or the trace."""
@@ -95,7 +93,7 @@ class _Issuers:
             if holder is None:
                 break
             work = holder.work
-            if isinstance(work, ToolUse) or (isinstance(work, Step) and work.agent is not None):
+            if type(work) is ToolUse or (type(work) is Step and work.agent is not None):
                 break
             span = holder
         return above

@@ -68,9 +68,7 @@ def _share_session(spans: list[Span]) -> None:
 
 def _name_models(spans: list[Span]) -> None:
     """A call that does not say its model, as an engine's or an SDK's own span, has that of the call around it."""
-    unnamed = [
-        i for i, span in enumerate(spans) if isinstance(span.work, ModelCall) and span.work.model == UNKNOWN_MODEL
-    ]
+    unnamed = [i for i, span in enumerate(spans) if type(span.work) is ModelCall and span.work.model == UNKNOWN_MODEL]
     if not unnamed:
         return
     by_id = {span.id: span for span in spans}
@@ -80,7 +78,7 @@ def _name_models(spans: list[Span]) -> None:
             outer = by_id.get(above) if above is not None else None
             if outer is None:
                 break
-            if isinstance(work, ModelCall) and isinstance(outer.work, ModelCall) and outer.work.model != UNKNOWN_MODEL:
+            if type(work) is ModelCall and type(outer.work) is ModelCall and outer.work.model != UNKNOWN_MODEL:
                 name = f"chat {outer.work.model}"
                 spans[i] = structs.replace(spans[i], name=name, work=structs.replace(work, model=outer.work.model))
                 break
@@ -104,7 +102,7 @@ def _count_attempts(spans: list[Span], readings: Sequence[Reading], above: list[
             sent.setdefault(holder, []).append(1 + (reading.trait.before or 0))
     for i, times in sent.items():
         work = spans[i].work
-        if isinstance(work, ModelCall) and work.attempts is None:
+        if type(work) is ModelCall and work.attempts is None:
             spans[i] = structs.replace(spans[i], work=structs.replace(work, attempts=max(len(times), *times)))
 
 
@@ -115,10 +113,10 @@ def _find_tools(spans: list[Span], readings: Sequence[Reading], above: list[int]
         for reading, holder in zip(readings, above, strict=True)
         if isinstance(reading.trait, OldCall)
     }
-    if not beside or any(isinstance(span.work, ToolUse) for span in spans):
+    if not beside or any(type(span.work) is ToolUse for span in spans):
         return ()
     holders = set(above)
-    calls = [span for span in spans if isinstance(span.work, ModelCall)]
+    calls = [span for span in spans if type(span.work) is ModelCall]
     found = [
         i
         for i, reading in enumerate(readings)
@@ -145,7 +143,7 @@ def _end_streams(spans: list[Span], readings: Sequence[Reading]) -> Sequence[str
             near = [
                 (abs(span.end - began), k)
                 for k, span in enumerate(spans)
-                if isinstance(span.work, ModelCall) and span.end is not None and span.parent == record.parent
+                if type(span.work) is ModelCall and span.end is not None and span.parent == record.parent
                 if k != i and abs(span.end - began) <= _SAME
             ]
             if near:
@@ -159,8 +157,8 @@ def _end_streams(spans: list[Span], readings: Sequence[Reading]) -> Sequence[str
 
 def _ended(call: Span, record: Span) -> Span:
     work = call.work
-    if not isinstance(work, ModelCall):
+    if type(work) is not ModelCall:
         return call
-    if isinstance(record.work, ModelCall):
+    if type(record.work) is ModelCall:
         work = structs.replace(work, usage=record.work.usage, answer=record.work.answer or work.answer)
     return structs.replace(call, end=record.start, work=structs.replace(work, stream=True))
