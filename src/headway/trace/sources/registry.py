@@ -18,7 +18,7 @@ def installed() -> tuple[Source, ...]:
     Raises:
         BadInputError: an installed plug-in cannot be loaded.
     """
-    return tuple(made(name) for name in sorted({entry.name for entry in entry_points(group=GROUP)}))
+    return tuple(made(name) for name in sorted(_entries().names))
 
 
 def made(name: str) -> Source:
@@ -27,7 +27,7 @@ def made(name: str) -> Source:
     Raises:
         BadInputError: it cannot be loaded.
     """
-    (entry, *_) = _entries(name)
+    (entry, *_) = _entries().select(name=name)
     try:
         return cast("Source", entry.load()())
     except Exception as error:  # the code of a plug-in may fail in any way, and its name is what the reader needs
@@ -38,9 +38,9 @@ def made(name: str) -> Source:
 
 
 @cache
-def _entries(name: str) -> EntryPoints:
+def _entries() -> EntryPoints:
     """Found once: each time, the metadata of all that is installed would be read."""
-    return entry_points(group=GROUP, name=name)
+    return entry_points(group=GROUP)
 
 
 def recognise(sources: Sequence[Source], sample: Sample) -> Source | None:

@@ -156,7 +156,7 @@ def _renamed(provider: str) -> str:
 
 def _stream(said: Facts) -> bool | None:
     word = said.get("operation")
-    if isinstance(word, str) and word.startswith("ai."):
+    if isinstance(word, str) and word[:3] == "ai.":
         return word.endswith(".doStream")
     return truth(said["stream"]) if "stream" in said else None
 

@@ -36,17 +36,17 @@ class Traces:
 
     def add(self, spans: Sequence[RawSpan], where: str, skips: Skips) -> None:
         """Spans that were recorded together."""
-        found: dict[TaskId, list[Reading]] = {}
+        found: dict[str, list[Reading]] = {}
         before = self._reader.impossible
         if not sound(spans):
             for number, raw in enumerate(spans):
                 self._name(raw, where, number)
         for raw in spans:
-            found.setdefault(TaskId(raw.trace), []).append(self._reader.read(raw))
+            found.setdefault(raw.trace, []).append(self._reader.read(raw))
         for _ in range(self._reader.impossible - before):
             skips.add(NO_COUNT, where)
         for task, readings in found.items():
-            self._waiting.setdefault(task, []).append(self._encoder.encode(readings))
+            self._waiting.setdefault(TaskId(task), []).append(self._encoder.encode(readings))
 
     def pieces(self) -> Iterator[Piece]:
         """Every trace, in the order in which they were first met."""
