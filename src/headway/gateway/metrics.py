@@ -6,11 +6,8 @@ of them; all others share `OTHER`. So a client cannot make the page grow by inve
 
 import os
 import resource
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +15,7 @@ from msgspec import structs
 
 from headway.core.fleet import FleetView
 from headway.core.span import ModelCall, Span
+from headway.gateway.exposition import Histogram, braces, family, head, histograms
 
 MODELS: Final = 100
 """Distinct models with a label of their own."""
@@ -36,26 +34,6 @@ _OVERHEAD: Final = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01
 _TOKENS: Final = tuple(4**power for power in range(14))
 
 
-class _Histogram:
-    """Counts per bucket; the last one is for values above every bound."""
-
-    __slots__ = ("_bucket", "_counts", "bounds", "total")
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self.bounds = bounds
-        self.total = 0.0
-        self._bucket = partial(bisect_left, bounds)
-        self._counts: Counter[int] = Counter()
-
-    @property
-    def counts(self) -> list[int]:
-        return [self._counts[bucket] for bucket in range(len(self.bounds) + 1)]
-
-    def observe(self, values: Sequence[float]) -> None:
-        self._counts.update(map(self._bucket, values))
-        self.total += sum(values)
-
-
 class _Series:
     """Everything that is counted for one model on one replica."""
 
@@ -66,15 +44,15 @@ class _Series:
 
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
-        self.duration = _Histogram(_DURATION)
-        self.ttft = _Histogram(_TTFT)
-        self.tpot = _Histogram(_TPOT)
-        self.overhead = _Histogram(_OVERHEAD)
-        self.longest_gap = _Histogram(_GAP)
+        self.duration = Histogram(_DURATION)
+        self.ttft = Histogram(_TTFT)
+        self.tpot = Histogram(_TPOT)
+        self.overhead = Histogram(_OVERHEAD)
+        self.longest_gap = Histogram(_GAP)
         self.gap_count = 0
         self.gap_total = 0.0
-        self.inputs = _Histogram(_TOKENS)
-        self.outputs = _Histogram(_TOKENS)
+        self.inputs = Histogram(_TOKENS)
+        self.outputs = Histogram(_TOKENS)
         self.cached = 0
 
     def observe(self, spans: Sequence[Span], calls: Sequence[ModelCall]) -> None:
@@ -132,27 +110,27 @@ class Metrics:
         lines = [
             *self._calls(),
             *self._tokens(),
-            *_family("headway_tasks_total", "counter", "Tasks that were opened.", [({}, self._tasks)]),
-            *_family(
+            *family("headway_tasks_total", "counter", "Tasks that were opened.", [({}, self._tasks)]),
+            *family(
                 "headway_task_identity_total",
                 "counter",
                 "Calls by the evidence that assigned them to their task.",
                 [({"evidence": evidence}, count) for evidence, count in self._evidence.items()],
             ),
             *_replicas(view),
-            *_family(
+            *family(
                 "headway_spans_recorded_total",
                 "counter",
                 "Spans written to the store; those lost with it later are among them.",
                 [({}, spans_recorded)],
             ),
-            *_family(
+            *family(
                 "headway_spans_dropped_total",
                 "counter",
                 "Spans never written: the buffer was full, or the store or the span could not be written.",
                 [({}, spans_dropped)],
             ),
-            *_family(
+            *family(
                 "headway_spans_lost_total",
                 "counter",
                 "Spans that were written and are gone, because the store's file was removed or replaced.",
@@ -194,7 +172,7 @@ class Metrics:
 
     def _calls(self) -> Iterator[str]:
         all_series = self._labelled()
-        yield from _family(
+        yield from family(
             "headway_requests_total",
             "counter",
             "Model calls by how they ended: ok, or the type of the error.",
@@ -209,7 +187,7 @@ class Metrics:
             for status, count in series.requests.items():
                 if status != "ok":
                     errors[status] = errors.get(status, 0) + count
-        yield from _family(
+        yield from family(
             "headway_errors_total",
             "counter",
             "Failed calls by the type of the error.",
@@ -222,22 +200,22 @@ class Metrics:
             ("headway_overhead_seconds", "Spent in the gateway, queueing apart, before the call was sent.", "overhead"),
             ("headway_longest_gap_seconds", "Longest pause between two chunks of each stream.", "longest_gap"),
         ):
-            yield from _histograms(name, what, [(labels, getattr(series, pick)) for labels, series in all_series])
+            yield from histograms(name, what, [(labels, getattr(series, pick)) for labels, series in all_series])
         gaps = "headway_inter_chunk_seconds"
-        yield from _head(gaps, "summary", "Gaps between the chunks of streamed answers.")
+        yield from head(gaps, "summary", "Gaps between the chunks of streamed answers.")
         for labels, series in all_series:
-            yield f"{gaps}_sum{_braces(labels)} {series.gap_total!r}"
-            yield f"{gaps}_count{_braces(labels)} {series.gap_count}"
+            yield f"{gaps}_sum{braces(labels)} {series.gap_total!r}"
+            yield f"{gaps}_count{braces(labels)} {series.gap_count}"
 
     def _tokens(self) -> Iterator[str]:
         all_series = self._labelled()
-        yield from _histograms(
+        yield from histograms(
             "gen_ai_client_token_usage",
             "Tokens per call, where the engine reported them; input includes cached.",
             [({**labels, "gen_ai_token_type": "input"}, series.inputs) for labels, series in all_series]
             + [({**labels, "gen_ai_token_type": "output"}, series.outputs) for labels, series in all_series],
         )
-        yield from _family(
+        yield from family(
             "headway_cached_tokens_total",
             "counter",
             "Input tokens that the engine took from its prefix cache.",
@@ -247,13 +225,13 @@ class Metrics:
 
 def _replicas(view: FleetView) -> Iterator[str]:
     loads = [({"replica": load.replica.id}, load) for load in view.loads]
-    yield from _family(
+    yield from family(
         "headway_replica_up",
         "gauge",
         "1: the replica is thought healthy.",
         [(labels, int(load.healthy)) for labels, load in loads],
     )
-    yield from _family(
+    yield from family(
         "headway_replica_in_flight",
         "gauge",
         "Calls sent to the replica whose answer has not ended.",
@@ -265,40 +243,10 @@ def _process() -> Iterator[str]:
     """The gateway's own cost; what an operating system does not tell is left out."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = used.ru_utime + used.ru_stime
-    yield from _family("process_cpu_seconds_total", "counter", "CPU time of the gateway.", [({}, cpu)])
+    yield from family("process_cpu_seconds_total", "counter", "CPU time of the gateway.", [({}, cpu)])
     statm, descriptors = Path("/proc/self/statm"), Path("/proc/self/fd")
     if statm.exists():
         resident = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        yield from _family("process_resident_memory_bytes", "gauge", "Memory of the gateway.", [({}, resident)])
+        yield from family("process_resident_memory_bytes", "gauge", "Memory of the gateway.", [({}, resident)])
         count = sum(1 for _ in descriptors.iterdir())
-        yield from _family("process_open_fds", "gauge", "Open files and sockets of the gateway.", [({}, count)])
-
-
-def _head(name: str, kind: str, what: str) -> Iterator[str]:
-    yield f"# HELP {name} {what}"
-    yield f"# TYPE {name} {kind}"
-
-
-def _family(name: str, kind: str, what: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Iterator[str]:
-    yield from _head(name, kind, what)
-    for labels, value in samples:
-        yield f"{name}{_braces(labels)} {value!r}"
-
-
-def _histograms(name: str, what: str, samples: Sequence[tuple[Mapping[str, str], _Histogram]]) -> Iterator[str]:
-    yield from _head(name, "histogram", what)
-    for labels, histogram in samples:
-        for bound, count in zip((*histogram.bounds, "+Inf"), accumulate(histogram.counts), strict=True):
-            yield f"{name}_bucket{_braces({**labels, 'le': str(bound)})} {count}"
-        yield f"{name}_sum{_braces(labels)} {histogram.total!r}"
-        yield f"{name}_count{_braces(labels)} {sum(histogram.counts)}"
-
-
-def _braces(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        yield from family("process_open_fds", "gauge", "Open files and sockets of the gateway.", [({}, count)])
