@@ -150,5 +150,7 @@ class Span(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Prompt and answer, only where the operator asked for them to be kept."""
     host: str | None = None
     """Whose clock its times are on, where the record says it; clocks of different hosts may disagree."""
+    tenant: str | None = None
+    """Whose call it is, by its id, where the gateway knows its callers by keys."""
     awaited: bool = True
     """False: known not to be waited for by what started it, as the consumer of a message is not by its producer."""
