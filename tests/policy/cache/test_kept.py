@@ -45,6 +45,14 @@ def test_fresh_then_stale_then_gone() -> None:
     assert (cache.size, len(cache)) == (0, 0)
 
 
+def test_a_look_counts_nothing_and_shows_only_what_is_fresh() -> None:
+    cache = AnswerCache(10 * UNIT)
+    kept = answer()
+    cache.put(A, kept)
+    assert (cache.peek(A, 9.9), cache.peek(A, 10.0), cache.peek(B, 0.0)) == (kept, None, None)
+    assert (cache.figures.hits, cache.figures.misses, cache.worth) == (0, 0, 0.0)
+
+
 def test_what_saves_least_for_each_byte_goes_first() -> None:
     cache = AnswerCache(3 * UNIT)
     cache.put(A, answer(seconds=1.0))

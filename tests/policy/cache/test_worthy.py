@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.core.usage import Usage
 from headway.policy.cache.worthy import MOST_TAGS, TAGS_HEADER, is_complete, is_tag, stands_alone, tags_of, wish_of
 from headway.wire.openai import Answer
 
@@ -84,9 +85,13 @@ def test_requests_whose_answer_hangs_on_more_than_themselves(extra: dict[str, ob
         ("openai-responses", "failed", False),
         ("openai-responses", "cancelled", False),
         ("openai-responses", "max_output_tokens", False),
-        ("openai-embeddings", None, True),
+        ("openai-embeddings", None, False),
         ("anthropic-count-tokens", None, True),
     ],
 )
 def test_only_what_came_to_its_own_end_is_complete(dialect: str, finish: str | None, complete: bool) -> None:
     assert is_complete(dialect, Answer(finish_reason=finish)) == complete
+
+
+def test_vectors_have_no_finish_but_tell_their_input() -> None:
+    assert is_complete("openai-embeddings", Answer(usage=Usage(input_tokens=3)))

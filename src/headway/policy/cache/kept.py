@@ -148,6 +148,11 @@ class AnswerCache:
         self._rank(key, slot)
         return Hit(kept, "fresh" if fresh else "stale")
 
+    def peek(self, key: CacheKey, now: float) -> Kept | None:
+        """A fresh answer, without its counting as given."""
+        slot = self._slots.get(key)
+        return None if slot is None or now >= slot.kept.fresh_until else slot.kept
+
     def put(self, key: CacheKey, kept: Kept) -> bool:
         """Keep an answer in place of any other under its key; False: it is larger than the whole cache may be."""
         before = self._slots.get(key)

@@ -24,8 +24,6 @@ _COMPLETE: Final = frozenset(
         "completed",  # responses
     }
 )
-_WITHOUT_FINISH: Final = frozenset({"openai-embeddings", "anthropic-count-tokens"})
-"""Dialects whose answers are no model's words, so that none can be cut short."""
 
 
 class _State(Struct):
@@ -88,6 +86,10 @@ def stands_alone(body: bytes) -> bool:
 
 def is_complete(dialect: str, answer: Answer) -> bool:
     """Whether an answer says that it came to its own end: neither cut short, nor filtered, nor refused."""
-    if dialect in _WITHOUT_FINISH:
-        return True
-    return answer.finish_reason in _COMPLETE
+    match dialect:
+        case "openai-embeddings":
+            return answer.usage.input_tokens is not None
+        case "anthropic-count-tokens":
+            return True
+        case _:
+            return answer.finish_reason in _COMPLETE

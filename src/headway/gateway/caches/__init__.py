@@ -1,0 +1,1 @@
+"""Answers given again by the gateway: asked before a call is sent, told when it has ended."""
