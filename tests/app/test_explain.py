@@ -1,5 +1,8 @@
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +163,20 @@ def test_a_set_goes_out_as_a_trace_for_perfetto_as_otlp_and_as_text_for_a_ticket
     assert markdown.read_text().startswith("## 2 tasks")
     again = headway("explain", otlp, "--task", NEW, "--json")
     assert json.loads(again.out)["phases_s"] == {"prefill": 2.0, "decode": 2.0, "tool": 1.0}
+
+
+def test_files_are_there_though_nobody_reads_the_page(store: Path, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = Path(sys.executable).with_name("headway")
+    out = ("--html", tmp_path / "t.html", "--markdown", tmp_path / "t.md")
+    try:
+        ran = subprocess.run([command, "explain", "--all", "--store", store, *out], stdout=writing, check=False)  # noqa: S603 - our own command
+    finally:
+        os.close(writing)
+    assert ran.returncode == 1, "what it shows was read by nobody"
+    assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "t.md").read_text().startswith("## 2 tasks")
 
 
 def test_one_task_goes_out_alone(headway: Run, store: Path, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def at(value: float, q: float) -> Quantile:
 
 def test_the_headline_says_when_the_tail_is_of_the_same_kind() -> None:
     assert set_headline(sets(2.0, 4.0)) == (
-        "2.000 s at p50 and 4.000 s at p95 (of 2 tasks: too few to be sure); 100 % of all path time is model time that"
-        " cannot be split; what the slowest tenth spends more on is above all that too."
+        "2.000 s at p50 and 4.000 s at p95 (of 2 tasks: too few to be sure); 100 % of the time on the critical path is"
+        " model time that cannot be split, and the slowest tenth spends its extra time above all on that."
     )
 
 

@@ -106,11 +106,14 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
             found = _recorded(store, question, last=last, whole=whole)
     if limits is None:
         _work_out(found)
+    # Before the page, which whoever reads it may break off.
+    written = _write(found, html, markdown, settings.prices) | _traces(perfetto, otlp, files.said())
+    if limits is None:
         _show(found, as_json=as_json, why=why)
     else:
         kept = _hold(found, limits, str(settings.path), as_json=as_json)
-    _write(found, html, markdown, settings.prices, quiet=as_json)
-    _tell({"Perfetto trace": perfetto, "OTLP": otlp}, files.said(), quiet=as_json)
+    for name, where in written.items():
+        typer.echo(f"{name}: {where}", err=as_json)
     if not kept:
         raise typer.Exit(1)
 
@@ -123,10 +126,9 @@ def _check_targets(targets: "Mapping[str, Path | None]") -> None:
             check_target(path, option, directory=option == "--html")
 
 
-def _tell(written: "Mapping[str, Path | None]", said: str, *, quiet: bool) -> None:
-    for name, path in written.items():
-        if path is not None:
-            typer.echo(f"{name}: {path.resolve()} ({said})", err=quiet)
+def _traces(perfetto: Path | None, otlp: Path | None, said: str) -> dict[str, str]:
+    wanted = {"Perfetto trace": perfetto, "OTLP": otlp}
+    return {name: f"{path.resolve()} ({said})" for name, path in wanted.items() if path is not None}
 
 
 def _only(names: "Sequence[str]", task: str | None) -> str:
@@ -229,10 +231,12 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool
     return not any(line.state == "broken" for line in lines)
 
 
-def _write(found: "Found", html: Path | None, markdown: Path | None, prices: "PriceOf", *, quiet: bool) -> None:
+def _write(found: "Found", html: Path | None, markdown: Path | None, prices: "PriceOf") -> dict[str, str]:
     from headway.app.writing import write_html, write_markdown
 
+    written: dict[str, str] = {}
     if html is not None:
-        typer.echo(f"HTML report: {write_html(found, html, prices)}", err=quiet)
+        written["HTML report"] = str(write_html(found, html, prices))
     if markdown is not None:
-        typer.echo(f"Markdown: {write_markdown(found, markdown)}", err=quiet)
+        written["Markdown"] = str(write_markdown(found, markdown))
+    return written

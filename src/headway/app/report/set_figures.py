@@ -68,12 +68,12 @@ def set_headline(made: SetAnatomy) -> str:
     top = made.phases[0]
     decimals = decimals_for(p50.value)
     tail = max(made.phases, key=lambda row: row.tail - row.typical)
-    more = "that too" if tail is top else SIGNS[Phase(tail.name)].noun
+    more = "that" if tail is top else SIGNS[Phase(tail.name)].noun
     return (
         f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
         f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
-        f" {top.share * 100:.0f} % of all path time is {SIGNS[Phase(top.name)].noun};"
-        f" what the slowest tenth spends more on is above all {more}."
+        f" {top.share * 100:.0f} % of the time on the critical path is {SIGNS[Phase(top.name)].noun},"
+        f" {'and' if tail is top else 'but'} the slowest tenth spends its extra time above all on {more}."
     )
 
 
