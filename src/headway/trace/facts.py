@@ -214,7 +214,7 @@ def _recomputed(case: Study) -> int | None:
 def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | None:
     """Calls that asked for a tool again right after it had failed: each such call once."""
     tree = case.tree
-    if not any(_failed(span) for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse):
+    if not [True for span in tree.spans if type(span.work) is ToolUse and _failed(span)]:
         return MicroUsd(0)
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}

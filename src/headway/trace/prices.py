@@ -79,10 +79,7 @@ def price_of(
         input_tokens: length of the prompt, cached tokens included.
         at: epoch seconds of the call, for prices that changed; ``None``: the table's newest, at noon.
     """
-    known = None if provider is None else PROVIDERS.get(provider.lower(), provider.lower())
-    if known in LOCAL or not model:
-        return None
-    ladder = _ladder(model, known, None if at is None else int(at // QUARTER))
+    ladder = _ladder(model, provider, None if at is None else int(at // QUARTER))
     if input_tokens is None:
         return ladder[0][1] if len(ladder) == 1 else None
     for above, price in reversed(ladder):
@@ -127,6 +124,10 @@ def charge_at_least(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd:
 @lru_cache(maxsize=4096)
 def _ladder(model: str, provider: str | None, quarter: int | None) -> tuple[tuple[int, Price], ...]:
     """Prices by the number of input tokens above which they hold, lowest first; empty when unknown."""
+    if provider is not None:
+        provider = PROVIDERS.get(provider.lower(), provider.lower())
+    if provider in LOCAL or not model:
+        return ()
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - its import takes most of a second
 
     try:

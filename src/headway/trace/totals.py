@@ -69,8 +69,8 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
 
 def failures_of(tree: Tree, calls: Sequence[int]) -> int:
     """How many of the calls and tools failed."""
-    tools = (span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval)
-    return sum(tree.spans[i].error is not None for i in calls) + sum(map(_failed, tools))
+    tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
+    return sum([tree.spans[i].error is not None for i in calls]) + sum(map(_failed, tools))
 
 
 def _failed(tool: Span) -> bool:
@@ -97,18 +97,21 @@ def spent_by(made: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd |
         costs: what each of them cost.
         prices: what those at least cost whose cost is unknown.
     """
-    calls = [call for call, _ in made]
-    rows = zip(made, costs, strict=True)
-    paid = sum(charge_at_least(call, at, prices) if cost is None else cost for (call, at), cost in rows)
-    read = summed([call.usage.input_tokens for call in calls])
-    written = summed([call.usage.output_tokens for call in calls])
-    told = sum(call.usage.input_tokens is not None and call.usage.output_tokens is not None for call in calls)
+    usages = [call.usage for call, _ in made]
+    known = [cost for cost in costs if cost is not None]
+    paid = sum(known)
+    if len(known) < len(costs):
+        rows = zip(made, costs, strict=True)
+        paid += sum([charge_at_least(call, at, prices) for (call, at), cost in rows if cost is None])
+    read = summed([usage.input_tokens for usage in usages])
+    written = summed([usage.output_tokens for usage in usages])
+    told = sum([usage.input_tokens is not None and usage.output_tokens is not None for usage in usages])
     return Spent(
         input_tokens=read,
         output_tokens=written,
-        tokens=Sum(read.total + written.total, told, len(calls)),
-        cache_read=summed([call.usage.cache_read for call in calls]),
-        cost=Sum(paid, len(costs) - costs.count(None), len(costs)),
+        tokens=Sum(read.total + written.total, told, len(usages)),
+        cache_read=summed([usage.cache_read for usage in usages]),
+        cost=Sum(paid, len(known), len(costs)),
     )
 
 
