@@ -24,6 +24,12 @@ def test_everything_there_is_to_say() -> None:
     assert replica.models == ("small", "large")
     assert replica.api_key == "sk-1"
     assert "sk-1" not in repr(replica)
+    assert replica.speaks == ("openai-chat", "openai-embeddings")
+
+
+def test_what_a_provider_speaks() -> None:
+    (replica,) = read("https://api.example.com/v1,speaks=anthropic-messages,speaks=anthropic-count-tokens")
+    assert replica.speaks == ("anthropic-messages", "anthropic-count-tokens")
 
 
 @pytest.mark.parametrize(
@@ -39,6 +45,7 @@ def test_everything_there_is_to_say() -> None:
         ("http://[::1/v1", "no URL"),
         ("http://me:secret@x/v1", "credentials do not belong"),
         ("http://x,model=", "cannot read 'model='"),
+        ("http://x,speaks=latin", "'latin' is no dialect; there are openai-chat"),
         ("http://x,colour=red", "cannot read 'colour=red'"),
         ("http://x,key-env=NOT_SET", "NOT_SET is not set"),
     ],

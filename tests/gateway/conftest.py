@@ -10,6 +10,7 @@ ON_UVLOOP = {
     "test_app",
     "test_call",
     "test_clients",
+    "test_dialects",
     "test_drain",
     "test_faults",
     "test_hosts",

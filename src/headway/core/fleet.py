@@ -18,6 +18,8 @@ class Replica(Struct, frozen=True, kw_only=True):
     engine: EngineKind = "openai"
     models: tuple[str, ...] = ()
     """Model names it serves; empty: any name is passed through to it."""
+    speaks: tuple[str, ...] = ("openai-chat", "openai-embeddings")
+    """Dialects that it can be asked in, by name, the best first."""
     api_key: str | None = None
     """Sent upstream as a bearer token in place of the caller's own; never logged."""
 

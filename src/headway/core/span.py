@@ -41,6 +41,8 @@ class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     winner: str
     reason: str
     candidates: tuple[Candidate, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else was decided on the way, a sentence each: other models, what a translation left out."""
 
 
 class Setback(Struct, frozen=True, kw_only=True, gc=False):

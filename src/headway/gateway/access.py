@@ -13,6 +13,7 @@ import msgspec
 from headway.core.access import Action, AuditRecord, Caller, may
 from headway.core.clock import Clock
 from headway.core.errors import StoreError
+from headway.gateway.credentials import secret_of
 from headway.gateway.registry import Admitted, Registry, digest_of
 from headway.gateway.responses import Failure, failure
 from headway.policy.guard import Guard
@@ -27,7 +28,6 @@ _AUDIT_RECORDS: Final = 1_000_000
 _MODEL_SHOWN: Final = 100
 _LONG_WAIT: Final = 60.0
 """Seconds; beyond, clients are told not to try again by themselves."""
-_BEARER: Final = b"bearer "
 
 
 class Access:
@@ -195,14 +195,6 @@ class Access:
         if version != self._version:
             self._admitted = self._registry.admitted()
             self._version = version
-
-
-def secret_of(fields: dict[bytes, bytes]) -> bytes | None:
-    """The secret in a request's headers: ``Authorization: Bearer``, ``x-api-key`` or ``api-key``; ``None``: none."""
-    authorization = fields.get(b"authorization")
-    if authorization is not None and authorization[: len(_BEARER)].lower() == _BEARER:
-        return authorization[len(_BEARER) :].strip() or None
-    return fields.get(b"x-api-key") or fields.get(b"api-key") or None
 
 
 def _unknown(message: str) -> Failure:

@@ -7,7 +7,7 @@ import msgspec
 
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
-from headway.gateway.call import Call, Wiring
+from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
@@ -20,19 +20,21 @@ from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
 from headway.gateway.upstream import Upstream
+from headway.gateway.wiring import Wiring
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
 from headway.trace.record import Recorder
+from headway.wire.dialects import BY_PATH, CHAT
 
-_CHAT: Final = b"/v1/chat/completions"
+_CHAT: Final = b"/v1" + CHAT.path
 _METHODS: Final = {
-    _CHAT: b"POST",
+    **dict.fromkeys(BY_PATH, b"POST"),
     b"/v1/traces": b"POST",
     b"/v1/models": b"GET",
     b"/health": b"GET",
     b"/metrics": b"GET",
 }
-_WHAT_IS_HERE: Final = "Use POST /v1/chat/completions or /v1/traces, GET /v1/models, GET /health or GET /metrics."
+_WHAT_IS_HERE: Final = "Use " + ", ".join(f"{method.decode()} {path.decode()}" for path, method in _METHODS.items())
 _OK: Final = 200
 _UNAVAILABLE: Final = 503
 _BACKLOG: Final = 4096
@@ -43,7 +45,7 @@ _SHUTDOWN: Final = failure("shutdown", 503, "The gateway is shutting down. Try a
 
 
 class Gateway:
-    """An OpenAI-compatible endpoint in front of a fleet.
+    """An endpoint for clients of OpenAI's and Anthropic's APIs, in front of a fleet.
 
     Args:
         fleet: the engines.
@@ -151,17 +153,17 @@ class Gateway:
     def handle(self, request: Request, client: Client) -> None:
         """Answer one request."""
         if request.path == _CHAT and request.method == b"POST":
-            Call(self._wiring, request, client).start()
+            Call(self._wiring, request, client, CHAT).start()
             return
         path = request.path.partition(b"?")[0]
         allowed = _METHODS.get(path)
         if allowed is None:
-            client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}"))
+            client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}."))
         elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
             message = f"{_shown(path)} answers {allowed.decode()} and not {_shown(request.method)}."
             client.fail(failure("method_not_allowed", 405, message, (b"allow", allowed)))
-        elif path == _CHAT:
-            Call(self._wiring, request, client).start()
+        elif path in BY_PATH:
+            Call(self._wiring, request, client, BY_PATH[path]).start()
         elif path == b"/v1/traces":
             self.telemetry.take(request, client)
         elif path == b"/v1/models":
@@ -173,8 +175,9 @@ class Gateway:
 
     def refused(self, request: Request, problem: Failure) -> None:
         """A request was turned away before it was complete: a call that failed, if it was to be one."""
-        if request.path.partition(b"?")[0] == _CHAT:
-            record = self.journal.open(request.received)
+        dialect = BY_PATH.get(request.path.partition(b"?")[0])
+        if dialect is not None:
+            record = self.journal.open(request.received, dialect)
             record.error = problem.error
             self.journal.close(record)
 

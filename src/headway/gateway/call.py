@@ -1,57 +1,31 @@
-"""One chat completion on its way: request in, replica chosen, answer relayed as it comes, account given at the end."""
+"""One call on its way: request in, replica chosen, answer relayed as it comes, account given at the end."""
 
 import asyncio
 from typing import Final, cast
 
-from headway.core.clock import Clock
-from headway.core.config import Limits
+from msgspec import structs
+
 from headway.core.errors import BadInputError, HeadwayError
 from headway.core.fleet import ReplicaId
-from headway.core.span import ErrorType, Setback
+from headway.core.span import ErrorType, Receipt, Setback
 from headway.gateway.connection import Breakdown, UpstreamConnection
-from headway.gateway.fleet import LiveFleet
 from headway.gateway.forward import request_head
 from headway.gateway.front import Client, Request
-from headway.gateway.journal import Journal
+from headway.gateway.interpreted import Speech, interpreted
 from headway.gateway.pool import Pool
-from headway.gateway.refusals import no_replica
+from headway.gateway.refusals import no_replica, not_spoken
 from headway.gateway.relay import BrokenAnswerError, Relay, relay_for
 from headway.gateway.responses import Failure, Headers, connection_bound, failure
-from headway.gateway.unforeseen import Unforeseen
-from headway.gateway.upstream import Upstream
-from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RoutePolicy, RouteRequest, RouteSent
-from headway.wire.openai import ChatRequest, decode_request
-from headway.wire.usage_option import asking_for_usage
+from headway.gateway.way import Way
+from headway.gateway.wiring import Wiring
+from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteRequest, RouteSent
+from headway.wire.dialect import Asked, Dialect
+from headway.wire.translate.exchange import Exchange
 
 _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
 been closed by the replica before it read the request: an engine at work on it would not have hung up yet."""
 _OK: Final = 200
-
-
-class Wiring:
-    """What all calls of one gateway share."""
-
-    __slots__ = ("clock", "fleet", "journal", "limits", "policy", "unforeseen", "upstream")
-
-    def __init__(
-        self,
-        *,
-        fleet: LiveFleet,
-        policy: RoutePolicy,
-        upstream: Upstream,
-        journal: Journal,
-        limits: Limits,
-        clock: Clock,
-        unforeseen: Unforeseen,
-    ) -> None:
-        self.fleet = fleet
-        self.policy = policy
-        self.upstream = upstream
-        self.journal = journal
-        self.limits = limits
-        self.clock = clock
-        self.unforeseen = unforeseen
 
 
 class Call:
@@ -73,9 +47,12 @@ class Call:
     """
 
     # Defaults on the class: most calls change few of them, and every microsecond is every caller's.
-    _chat: ChatRequest
+    _asks: Asked
     _replica: ReplicaId
     _pool: Pool
+    _way: Way
+    _speech: Speech | None = None
+    """The replica is asked in another dialect than the caller's."""
     _excluded: frozenset[ReplicaId] = frozenset()
     _begun: float
     """When the attempt under way began."""
@@ -98,22 +75,25 @@ class Call:
     """The head of an answer has come, so there is a relay."""
     _ended = False
 
-    def __init__(self, wiring: Wiring, request: Request, client: Client) -> None:
+    def __init__(self, wiring: Wiring, request: Request, client: Client, dialect: Dialect) -> None:
         self._wiring = wiring
         self._request = request
         self._client = client
-        self.record = wiring.journal.open(request.received)
+        self._dialect = dialect
+        self.record = wiring.journal.open(request.received, dialect)
 
     def start(self) -> None:
         """Read the request and send it on."""
         request = self._request
         self._client.watch(self)
         try:
-            chat = self._chat = decode_request(request.body)
+            asks = self._asks = self._dialect.read(request.body)
         except BadInputError as error:
             self._fail(failure("bad_request", 400, error))
             return
-        self._wiring.journal.identify(self.record, chat, request.fields, request.received)
+        wiring = self._wiring
+        wiring.journal.identify(self.record, asks, request.fields, request.received)
+        self._excluded = wiring.fleet.deaf_to(self._dialect)
         self._route(request.received)
 
     # --- sending
@@ -141,7 +121,23 @@ class Call:
             self._pass_over(error)
             return
         record.provider = pool.provider
+        way = self._way = cast("Way", pool.way(self._dialect))  # those who have none are excluded
+        if way.translated and not self._translated(way, now):
+            return
         self._send_or_connect()
+
+    def _translated(self, way: Way, now: float) -> bool:
+        """Put the request into the replica's dialect; whether it can be."""
+        try:
+            exchange = Exchange(self._dialect, way.engine, self._request.body, created=int(now))
+        except BadInputError as error:
+            self._fail(failure("bad_request", 400, error))
+            return False
+        self._speech = Speech(self._dialect, way.engine, exchange)
+        told = f"Translated into {way.engine.name}."
+        receipt = cast("Receipt", self.record.receipt)
+        self.record.receipt = structs.replace(receipt, notes=(*receipt.notes, told, *exchange.notes))
+        return True
 
     def _send_or_connect(self) -> None:
         connection = self._pool.take()
@@ -188,17 +184,19 @@ class Call:
         self._connection = connection
         record.attempts += 1
         opening, body = self._outgoing()
-        head = request_head(self._request, self._pool, record, len(opening) + len(body))
+        head = request_head(self._request, self._way, record, len(opening) + len(body))
         connection.send(head + opening, body, self)
         record.sent = connection.sent_at
         self._observe(RouteSent(replica=self._replica, task=record.task))
 
     def _outgoing(self) -> tuple[bytes, bytes | memoryview]:
         """The body as the engine gets it, in two pieces: the client's, and in a stream our wish to know its usage."""
-        chat, body = self._chat, self._request.body
-        wished = chat.stream and not self._plain and self._wiring.journal.active
+        asks, body = self._asks, self._request.body
+        if self._way.translated:
+            return b"", cast("Speech", self._speech).exchange.body
+        wished = asks.stream and not self._plain and self._wiring.journal.active
         if wished and self._pool.asked_for_usage is not False:
-            asking = asking_for_usage(body, chat.stream_options)
+            asking = asks.asking_for_usage(body)
             if asking is not None:
                 self._asked = True
                 return asking
@@ -216,8 +214,13 @@ class Call:
             passed.append((b"x-headway-task", self.record.task.encode("latin-1", "replace")))
         wiring = self._wiring
         self._answered = True
+        if self._way.translated:
+            speech, limit = cast("Speech", self._speech), wiring.limits.response_bytes
+            self._relay = interpreted(self._client, speech, status, passed, fields, limit=limit)
+            return
         self._relay = relay_for(
             self._client,
+            self._dialect,
             status,
             passed,
             fields,
@@ -372,6 +375,9 @@ class Call:
     def _no_replica(self, decision: RouteDecision) -> Failure:
         reason = f"{decision.receipt.reason[:1].upper()}{decision.receipt.reason[1:]}"
         fleet = self._wiring.fleet
+        deaf = fleet.deaf_to(self._dialect)
+        if decision.refusal == "excluded" and deaf:
+            return not_spoken(self.record.model, self._dialect, deaf)
         if decision.refusal == "unknown_model":
             return failure("unknown_model", 404, f"{reason}. Use one of: {', '.join(fleet.models())}.")
         return no_replica(reason, fleet.health())

@@ -6,6 +6,9 @@ from msgspec import Struct, structs
 
 from headway.core.errors import NotFoundError
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
+from headway.wire.dialect import Dialect
+from headway.wire.dialects import BY_NAME
+from headway.wire.translate.exchange import asked_in
 
 
 class ReplicaHealth(Struct, frozen=True, kw_only=True):
@@ -39,6 +42,7 @@ class LiveFleet:
         self._states: dict[ReplicaId, _State] = {}
         self._leaving: dict[ReplicaId, int] = {}
         self._view: FleetView | None = None
+        self._deaf: dict[str, frozenset[ReplicaId]] = {}
         self._on_change = on_change
         for replica in replicas:
             self.put(replica)
@@ -47,7 +51,17 @@ class LiveFleet:
         """What a policy decides on; built anew only when a replica comes, goes or is replaced."""
         if self._view is None:
             self._view = FleetView(tuple([state.load for state in self._states.values()]))
+            self._deaf = {}
         return self._view
+
+    def deaf_to(self, dialect: Dialect) -> frozenset[ReplicaId]:
+        """Replicas that cannot be asked on behalf of a caller of ``dialect``, translated or not."""
+        loads = self.view().loads
+        known = self._deaf.get(dialect.name)
+        if known is None:
+            known = frozenset([load.replica.id for load in loads if asked_in(dialect, spoken_by(load.replica)) is None])
+            self._deaf[dialect.name] = known
+        return known
 
     def put(self, replica: Replica, *, healthy: bool = True, reason: str = "not probed yet") -> None:
         """Add a replica, or replace the one of the same id: calls in flight stay counted."""
@@ -143,3 +157,8 @@ class LiveFleet:
         except KeyError:
             known = ", ".join(self._states) or "none"
             raise NotFoundError(f"There is no replica {replica!r}.", fix=f"The fleet has: {known}.") from None
+
+
+def spoken_by(replica: Replica) -> list[Dialect]:
+    """The dialects that ``replica`` speaks, the best first; names that nobody knows are passed over."""
+    return [BY_NAME[name] for name in replica.speaks if name in BY_NAME]

@@ -1,30 +1,38 @@
 """The head of the request that an engine gets: the agent's own, but for what each connection decides for itself."""
 
-from typing import Final
-
+from headway.gateway.credentials import KEY_FIELDS, secret_of
 from headway.gateway.front import Request
 from headway.gateway.journal import CallRecord
-from headway.gateway.pool import Pool
-from headway.gateway.responses import HOP_BY_HOP, connection_bound
+from headway.gateway.responses import Headers, connection_bound
 from headway.gateway.trace_context import is_sound, passed_on
-
-# Answers are asked for uncompressed: compressed ones could not be looked into.
-_NOT_SENT: Final = HOP_BY_HOP | {b"host", b"expect", b"accept-encoding", b"traceparent"}
-_NOT_SENT_WITH_KEY: Final = _NOT_SENT | {b"authorization"}
+from headway.gateway.way import Way
 
 
-def request_head(request: Request, pool: Pool, record: CallRecord, body_bytes: int) -> bytes:
-    """The head that goes to a replica of ``pool``, for that much body; its own key takes the place of the caller's."""
-    key = pool.authorization
-    dropped = connection_bound(request.fields, _NOT_SENT if key is None else _NOT_SENT_WITH_KEY)
+def request_head(request: Request, way: Way, record: CallRecord, body_bytes: int) -> bytes:
+    """The head that goes to a replica, for that much body; its own key takes the place of the caller's."""
+    dropped = connection_bound(request.fields, way.not_sent)
     theirs = request.fields.get(b"traceparent")
     if b"tracestate" in request.fields and not is_sound(theirs):
         dropped |= {b"tracestate"}
     lines = [name + b": " + value for name, value in request.headers if name not in dropped]
-    if key is not None:
-        lines.append(b"authorization: " + key)
+    if way.own or way.translated:
+        lines += [name + b": " + value for name, value in _ours(request, way, dropped)]
     context = passed_on(theirs, record.task, record.span, known=record.identity is not None)
     if context is not None:
         lines.append(b"traceparent: " + context)
     lines.append(b"accept-encoding: identity\r\ncontent-length: %d\r\n\r\n" % body_bytes)
-    return pool.chat_line + b"\r\n".join(lines)
+    return way.line + b"\r\n".join(lines)
+
+
+def _ours(request: Request, way: Way, dropped: frozenset[bytes]) -> Headers:
+    """The replica's key or, where it has none and is asked in another dialect, the caller's as that dialect has it.
+
+    What the caller says itself of what an API insists on, its version, stands.
+    """
+    headers = way.own
+    if not headers:
+        secret = secret_of(request.fields)
+        headers = list(way.engine.key_header(secret or b""))
+        if secret is None:
+            headers = [header for header in headers if header[0] not in KEY_FIELDS]
+    return [header for header in headers if header[0] in dropped or header[0] not in request.fields]

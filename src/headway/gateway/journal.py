@@ -9,11 +9,23 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.clock import Clock
 from headway.core.config import Recording
-from headway.core.span import ErrorType, HumanWait, Itl, ModelCall, Receipt, Setback, Span, ToolCallRef, ToolUse, Work
+from headway.core.span import (
+    ErrorType,
+    HumanWait,
+    Itl,
+    ModelCall,
+    Receipt,
+    Retrieval,
+    Setback,
+    Span,
+    ToolCallRef,
+    ToolUse,
+    Work,
+)
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.ids import Ids
@@ -22,15 +34,19 @@ from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 from headway.trace.record import Recorder
-from headway.wire.openai import NULL, Answer, ChatRequest
+from headway.wire.dialect import Asked, Dialect
+from headway.wire.dialects import CHAT, COUNT_TOKENS, EMBEDDINGS
+from headway.wire.openai import NULL, Answer
 
 _log = logging.getLogger(__name__)
 _IDENTITY_NAMES: Final = frozenset(name.encode() for name in IDENTITY_HEADERS)
 _RETRIES: Final = RETRY_HEADER.encode()
 _TELLING_NAMES: Final = _IDENTITY_NAMES - {_RETRIES}
 _NO_HEADERS: Final[dict[str, str]] = {}
-_TENANT = ""
-"""Headway has no keys of its own yet, so all its callers are one tenant."""
+_OPERATIONS: Final = {EMBEDDINGS.name: "embeddings", COUNT_TOKENS.name: "count_tokens"}
+"""What a call is there for, by its dialect; all others talk."""
+_TALK: Final = "chat"
+_NO_MESSAGES: Final = b"null"
 
 
 class CallRecord(Struct, eq=False, gc=False):
@@ -38,6 +54,9 @@ class CallRecord(Struct, eq=False, gc=False):
 
     span: SpanId
     received: float
+    operation: str = _TALK
+    tenant: str = ""
+    """Whose call it is; empty where there are no keys."""
     task: TaskId = TaskId("")
     identity: Identity | None = None
     model: str = "unknown"
@@ -103,34 +122,44 @@ class Journal:
         """Spans that were, and are gone with the store's file."""
         return 0 if self._recorder is None else self._recorder.lost
 
-    def open(self, received: float) -> CallRecord:
+    def open(self, received: float, dialect: Dialect) -> CallRecord:
         """A record for a request that came at ``received``."""
-        return CallRecord(self._span_id(), received)
+        record = CallRecord(self._span_id(), received)
+        if dialect is not CHAT:
+            record.operation = _OPERATIONS.get(dialect.name, _TALK)
+        return record
 
-    def identify(self, record: CallRecord, chat: ChatRequest, fields: dict[bytes, bytes], now: float) -> None:
-        """Note what is asked and find out for which task."""
-        record.model = chat.model
-        record.stream = chat.stream is True
+    def identify(self, record: CallRecord, asked: Asked, fields: dict[bytes, bytes], now: float) -> None:
+        """Note what is asked and find out for which task.
+
+        A prompt whose tokens are counted is about to be asked: the call that asks it is the task's, counting is not.
+        """
+        record.model = asked.model
+        record.stream = asked.stream is True
         if not self.active:
             return
-        messages = bytes(chat.messages)
+        messages = bytes(asked.messages) if record.operation == _TALK else _NO_MESSAGES
         if self._keep_text:
             record.prompt = messages
-        if self._identifier is not None:
+        if self._identifier is not None and record.operation != "count_tokens":
+            tools = asked.tools
             opening = CallOpening(
                 span=record.span,
-                tenant=_TENANT,
-                model=chat.model,
+                tenant=record.tenant,
+                model=asked.model,
                 messages=messages,
-                tools=None if chat.tools == NULL else bytes(chat.tools),
+                tools=None if tools == NULL else bytes(tools),
                 headers=_identity_headers(fields),
-                body_session=chat.session,
+                body_session=asked.session,
             )
             try:
                 record.identity = self._identifier.decide(opening, now)
             except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
                 self._fault()
-        record.task = self._new_task() if record.identity is None else record.identity.task
+        if record.identity is not None:
+            record.task = record.identity.task
+        elif record.operation != "count_tokens":
+            record.task = self._new_task()
 
     def close(self, record: CallRecord) -> None:
         """The call has ended just now, well or not: hand on what is known of it."""
@@ -146,8 +175,8 @@ class Journal:
             record.task = self._new_task()
         identity = record.identity
         span = self._call_span(record, now)
-        if self._recorder is not None:
-            self._recorder.record(span)
+        if self._recorder is not None and record.operation != "count_tokens":
+            self._recorder.record(span if record.operation == _TALK else _looked_up(span, record.model))
             if identity is not None and (identity.tools or identity.human_wait is not None):
                 for gap in _gaps(record, identity, self._span_id):
                     self._recorder.record(gap)
@@ -200,7 +229,7 @@ class Journal:
             task=record.task,
             id=record.span,
             parent=None if identity is None else identity.parent,
-            name=f"chat {record.model}",
+            name=f"{record.operation} {record.model}",
             start=record.received,
             end=now,
             work=work,
@@ -208,6 +237,11 @@ class Journal:
             error=record.error,
             text=text,
         )
+
+
+def _looked_up(span: Span, model: str) -> Span:
+    """An embedding as tasks know it: a step of a look-up and no call of the agent's loop."""
+    return structs.replace(span, work=Retrieval(source=model))
 
 
 def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:

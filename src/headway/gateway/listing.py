@@ -1,4 +1,7 @@
-"""GET /v1/models: the names that the fleet was told of, and what its other replicas say when asked."""
+"""GET /v1/models: the names that the fleet was told of, and what its other replicas say when asked.
+
+Anthropic's clients, who tell their API's version, get the list in their shape.
+"""
 
 import asyncio
 from typing import Any, Final
@@ -13,6 +16,7 @@ from headway.gateway.front import Client, Request
 from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
+from headway.wire.dialects import CHAT, MESSAGES
 
 _OK: Final = 200
 
@@ -35,6 +39,7 @@ class Listing:
         self._upstream = upstream
         self._unforeseen = unforeseen
         self._authorization = request.fields.get(b"authorization")
+        self._dialect = MESSAGES if b"anthropic-version" in request.fields else CHAT
         self._client = client
 
     def start(self) -> None:
@@ -64,19 +69,23 @@ class Listing:
         if problem is not None and not entries:
             self._client.fail(problem)
             return
-        body: dict[str, Any] = {"object": "list", "data": list(entries.values())}
-        self._client.respond(_OK, msgspec.json.encode(body))
+        if self._dialect is CHAT:
+            body: dict[str, Any] = {"object": "list", "data": list(entries.values())}
+            self._client.respond(_OK, msgspec.json.encode(body))
+        else:
+            self._client.respond(_OK, self._dialect.models(list(entries)))
 
     async def _ask(self, replica: Replica) -> dict[str, Raw]:
         status, body = await self._upstream.fetch(replica, "GET", "/models", authorization=self._authorization)
         try:
             entries = msgspec.json.decode(body, type=_Models).data
-            return {msgspec.json.decode(entry, type=_Name).id: entry for entry in entries}
+            listed = {msgspec.json.decode(entry, type=_Name).id: entry for entry in entries}
         except (msgspec.DecodeError, RecursionError):
             raise HeadwayError(
                 f"Replica {replica.id!r} answered GET /models with status {status} and not with a list of models.",
                 fix="Check its URL and key, or name its models in the configuration.",
             ) from None
+        return listed if CHAT.name in replica.speaks else {name: _entry(name) for name in listed}
 
     def client_gone(self, error: str) -> None:
         """Ask no further."""

@@ -11,6 +11,8 @@ from headway.core.errors import BadInputError, UpstreamError
 from headway.core.fleet import Replica
 from headway.gateway.connection import UpstreamConnection
 from headway.gateway.deadlines import Deadlines
+from headway.gateway.way import Way, way_to
+from headway.wire.dialect import Dialect
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -32,8 +34,7 @@ class Pool:
         self.replica = replica
         self.base_path = url.path.rstrip("/").encode()
         self.host = url.netloc.rpartition("@")[2].encode()
-        self.chat_line = b"POST %b/chat/completions HTTP/1.1\r\nhost: %b\r\n" % (self.base_path, self.host)
-        self.authorization = None if replica.api_key is None else b"Bearer " + replica.api_key.encode()
+        self._ways: dict[str, Way | None] = {}
         self.provider = None if replica.engine == "openai" else replica.engine
         self.shown_as = (b"x-headway-replica", replica.id.encode("latin-1", "replace"))
         self.asked_for_usage: bool | None = False if replica.engine == "llama.cpp" else None
@@ -57,6 +58,14 @@ class Pool:
     def idle_connections(self) -> int:
         """How many wait for an exchange."""
         return len(self._idle)
+
+    def way(self, caller: Dialect) -> Way | None:
+        """How callers of this dialect are served; ``None``: they cannot be."""
+        try:
+            return self._ways[caller.name]
+        except KeyError:
+            way = self._ways[caller.name] = way_to(self.replica, caller, self.base_path, self.host)
+            return way
 
     def take(self) -> UpstreamConnection | None:
         """An idle connection that is not known to be dead."""

@@ -1,13 +1,15 @@
 """Why a request is turned away before any engine sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from headway.core.config import Limits
+from headway.core.fleet import ReplicaId
 from headway.gateway.fleet import ReplicaHealth
 from headway.gateway.front import Request
 from headway.gateway.hosts import is_at_home, is_foreign
 from headway.gateway.responses import Failure, failure
+from headway.wire.dialect import Dialect
 
 LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its request was complete.")
 """For the record only: there is nobody left to read it."""
@@ -25,6 +27,15 @@ def no_replica(reason: str, replicas: Sequence[ReplicaHealth]) -> Failure:
     told = f" ({'; '.join(states[:_NAMED])})" if states else ""
     message = f"{reason}{told}. Try again in {_RETRY_AFTER} s; /health tells the state of all replicas."
     return failure("no_replica", 503, message, (b"retry-after", b"%d" % _RETRY_AFTER))
+
+
+def not_spoken(model: str, dialect: Dialect, deaf: Iterable[ReplicaId]) -> Failure:
+    """Those who serve the model cannot be asked in the caller's dialect, nor can it be translated for them."""
+    path = f"/v1{dialect.path.decode()}"
+    names = ", ".join(sorted(deaf)[:_NAMED])
+    message = f"No replica that serves {model[:_SHOWN_BYTES]!r} now can be asked at {path}: {names} cannot."
+    message += f" If one speaks {dialect.name}, say so with `speaks` in the configuration."
+    return failure("dialect_not_served", 404, message)
 
 
 def header_problem(version: str, fields: dict[bytes, bytes], limits: Limits) -> Failure | None:

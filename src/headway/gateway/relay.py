@@ -7,14 +7,13 @@ from headway.core.span import ErrorType
 from headway.gateway.front import Client
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, Headers
-from headway.wire.openai import Answer, decode_answer
-from headway.wire.openai_stream import AnswerStream, only_usage
+from headway.wire.dialect import Dialect, Following
+from headway.wire.openai import Answer
 from headway.wire.sse import EventScanner, events, split
 
 _OK: Final = 200
 _REFUSALS: Final = frozenset({400, 422})
 """An engine that will not take a request as it is; 422 is what FastAPI answers to a field that it does not know."""
-_DONE: Final = b"data: [DONE]\n\n"
 
 
 class BrokenAnswerError(UpstreamError):
@@ -60,6 +59,7 @@ class StreamRelay:
 
     Args:
         client: who reads them.
+        dialect: what they are in.
         limit: largest event in bytes, and how much of the answer's text is kept until its end.
         observed: whether the events are looked into. If not, they are not checked either.
         hide_usage: leave out the event that tells only the usage, because the client did not ask for it.
@@ -67,18 +67,19 @@ class StreamRelay:
 
     refusal = None
 
-    def __init__(self, client: Client, limit: int, *, observed: bool, hide_usage: bool) -> None:
+    def __init__(self, client: Client, dialect: Dialect, limit: int, *, observed: bool, hide_usage: bool) -> None:
         self._client = client
+        self._dialect = dialect
         self._scanner = EventScanner(limit)
-        self._stream = AnswerStream(limit) if observed else None
+        self._stream = dialect.follow(limit) if observed else None
         self._hide_usage = hide_usage
         self._last = b""
         """What was passed on last, where nobody looks into it."""
 
     @property
     def said_all(self) -> bool:
-        """``[DONE]`` was passed on: most clients read no further and hang up."""
-        return self._last.endswith(_DONE) if self._stream is None else self._stream.done
+        """The mark that ends a stream was passed on: most clients read no further and hang up."""
+        return self._dialect.ended(self._last) if self._stream is None else self._stream.done
 
     def body(self, data: bytes, now: float) -> None:
         """Pass on the events that ``data`` completes."""
@@ -93,7 +94,7 @@ class StreamRelay:
         if stream is None:
             self._last = whole
         elif self._follow(stream, whole, now) and self._hide_usage:
-            whole = b"".join([one for one in split(whole) if not any(map(only_usage, events(one)))])
+            whole = b"".join([one for one in split(whole) if not any(map(self._dialect.only_usage, events(one)))])
         if whole:
             self._client.send(whole)
 
@@ -103,7 +104,7 @@ class StreamRelay:
         if self._stream is not None and not (self._stream.complete or self._stream.failed):
             raise BrokenAnswerError(
                 "upstream_truncated",
-                "The engine ended its stream without [DONE] and without a finish_reason.",
+                "The engine ended its stream without the mark of its end, and without saying why.",
                 fix="Check the engine's log for why it stopped.",
             )
         if tail := self._scanner.tail:
@@ -112,7 +113,7 @@ class StreamRelay:
 
     def fail(self, problem: Failure) -> None:
         """End the stream with an error event."""
-        self._client.send(problem.event())
+        self._client.send(self._dialect.error_event(problem))
         self._client.end(close=True)
 
     def note(self, record: CallRecord) -> None:
@@ -128,7 +129,7 @@ class StreamRelay:
         if stream.failed and record.error is None:
             record.error = ErrorType("upstream_error_event")
 
-    def _follow(self, stream: AnswerStream, whole: bytes, now: float) -> bool:
+    def _follow(self, stream: Following, whole: bytes, now: float) -> bool:
         """Look into these events; whether one of them tells only the usage."""
         told = False
         try:
@@ -172,6 +173,7 @@ class WholeRelay:
 
     Args:
         client: who reads it.
+        dialect: what it is in.
         status: the engine's.
         headers: the engine's, those that are passed on.
         limit: largest answer in bytes.
@@ -180,8 +182,11 @@ class WholeRelay:
 
     said_all = False
 
-    def __init__(self, client: Client, status: int, headers: Headers, limit: int, *, observed: bool) -> None:
+    def __init__(
+        self, client: Client, dialect: Dialect, status: int, headers: Headers, limit: int, *, observed: bool
+    ) -> None:
         self._client = client
+        self._dialect = dialect
         self._status = status
         self._headers = headers
         self._limit = limit
@@ -217,7 +222,7 @@ class WholeRelay:
         body = self._joined()
         if self._observed and self._status == _OK:
             try:
-                self._answer = decode_answer(body)
+                self._answer = self._dialect.answer(body)
             except UpstreamError as error:
                 raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
         self._client.respond(self._status, body, self._headers)
@@ -238,6 +243,7 @@ class WholeRelay:
 
 def relay_for(
     client: Client,
+    dialect: Dialect,
     status: int,
     headers: Headers,
     fields: dict[bytes, bytes],
@@ -250,6 +256,7 @@ def relay_for(
 
     Args:
         client: who reads the answer.
+        dialect: what both sides speak.
         status: the engine's.
         headers: those that the client is to see.
         fields: the engine's, for looking up.
@@ -259,6 +266,8 @@ def relay_for(
     """
     readable = fields.get(b"content-encoding", b"identity") == b"identity"
     if status != _OK or not fields.get(b"content-type", b"").startswith(b"text/event-stream"):
-        return WholeRelay(client, status, headers, limit, observed=observed and readable)
+        return WholeRelay(client, dialect, status, headers, limit, observed=observed and readable)
     client.begin(status, headers)
-    return StreamRelay(client, limit, observed=observed, hide_usage=hide_usage) if readable else OpaqueRelay(client)
+    if not readable:
+        return OpaqueRelay(client)
+    return StreamRelay(client, dialect, limit, observed=observed, hide_usage=hide_usage)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from headway.core.errors import HeadwayError
 from headway.core.span import ErrorType
-from headway.wire.openai import error_body
 
 Headers = list[tuple[bytes, bytes]]
 """Names are lower-case; order and repeats are kept."""
@@ -36,11 +35,10 @@ LAST_CHUNK: Final = b"0\r\n\r\n"
 
 _PLAIN_CONNECTION: Final = frozenset({b"keep-alive", b"Keep-Alive", b"close", b"Close"})
 _STATUS_LINES: Final = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
-_SERVER_ERROR: Final = 500
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why a request got no good answer."""
+    """Why a request got no good answer; the caller's dialect words it."""
 
     error: ErrorType
     """The word under which spans and metrics know it."""
@@ -49,15 +47,6 @@ class Failure(Struct, frozen=True, kw_only=True):
     """What, where and what to do; goes to the client, so it never holds a secret."""
     headers: tuple[tuple[bytes, bytes], ...] = ()
     """Beside those that every failure has."""
-
-    def body(self) -> bytes:
-        """As the body of a response."""
-        kind = "server_error" if self.status >= _SERVER_ERROR else "invalid_request_error"
-        return error_body(self.message, type=kind, code=self.error)
-
-    def event(self) -> bytes:
-        """As an event of a stream that has begun."""
-        return b"data: " + self.body() + b"\n\n"
 
 
 def failure(error: str, status: int, cause: HeadwayError | str, *headers: tuple[bytes, bytes]) -> Failure:

@@ -21,6 +21,7 @@ from headway.gateway.refusals import (
 )
 from headway.gateway.responses import CONTINUE, JSON, LAST_CHUNK, Failure, Headers, connection_bound, head
 from headway.gateway.target import to_origin_form
+from headway.wire.dialects import BY_PATH, CHAT
 
 _UPGRADE: Final = frozenset({b"connection", b"upgrade"})
 _LINGER_SECONDS: Final = 2.0
@@ -255,7 +256,8 @@ class ClientConnection(asyncio.Protocol):
 
     def fail(self, problem: Failure) -> None:
         """Send a failure as the whole answer."""
-        self.respond(problem.status, problem.body(), [*JSON, *problem.headers])
+        dialect = BY_PATH.get(self._request.path.partition(b"?")[0], CHAT) if self._busy else CHAT
+        self.respond(problem.status, dialect.error(problem), [*JSON, *problem.headers])
 
     def begin(self, status: int, headers: Headers) -> None:
         """Send the head of an answer that follows in pieces."""

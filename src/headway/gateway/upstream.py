@@ -8,8 +8,10 @@ from headway.core.errors import UpstreamError
 from headway.core.fleet import Replica, ReplicaId
 from headway.gateway.connection import Breakdown
 from headway.gateway.deadlines import Deadlines
+from headway.gateway.fleet import spoken_by
 from headway.gateway.pool import Pool
 from headway.gateway.responses import Headers
+from headway.wire.dialects import CHAT
 
 
 class Upstream:
@@ -68,9 +70,7 @@ class Upstream:
         """
         pool = self.pool(replica)
         lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (method.encode(), pool.base_path, path.encode(), pool.host)]
-        authorization = pool.authorization or authorization
-        if authorization is not None:
-            lines.append(b"authorization: %b\r\n" % authorization)
+        lines += [b"%b: %b\r\n" % header for header in _keys(replica, authorization)]
         if body:
             lines.append(b"content-type: application/json\r\n")
         lines.append(b"connection: close\r\naccept-encoding: identity\r\ncontent-length: %d\r\n\r\n" % len(body))
@@ -94,6 +94,13 @@ class Upstream:
         """Cut every connection."""
         for pool in self._pools.values():
             await pool.abort()
+
+
+def _keys(replica: Replica, authorization: bytes | None) -> Headers:
+    if replica.api_key is None:
+        return [] if authorization is None else [(b"authorization", authorization)]
+    spoken = next(iter(spoken_by(replica)), CHAT)
+    return list(spoken.key_header(replica.api_key.encode()))
 
 
 class _Reply:

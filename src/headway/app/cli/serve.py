@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headway.app.service import Ready
 
 _UPSTREAM = (
-    "An engine or provider that speaks OpenAI's API: URL[,model=NAME]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
+    "An engine or provider: URL[,model=NAME]…[,speaks=DIALECT]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
     "Without model=, one upstream gets every model name; several are asked what they serve."
 )
 
@@ -73,7 +73,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         bool, typer.Option("--json", help="Say on standard output, in one line of JSON, when all is ready.")
     ] = False,
 ) -> None:
-    """Serve an OpenAI-compatible endpoint that sees, records and routes every call.
+    """Serve an endpoint for OpenAI's and Anthropic's clients that sees, records and routes every call.
 
     Runs until SIGTERM or Ctrl-C, then lets calls under way end for up to 30 s; a second signal stops it at once.
 

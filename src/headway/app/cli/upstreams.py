@@ -8,7 +8,10 @@ from pydantic import ValidationError
 from headway.app.config.written import Replica
 from headway.core.errors import BadInputError
 
-_FORM: Final = "Write it as URL[,model=NAME]…[,key-env=VARIABLE][,id=NAME], e.g. http://127.0.0.1:8000/v1,model=qwen3."
+_FORM: Final = (
+    "Write it as URL[,model=NAME]…[,speaks=DIALECT]…[,key-env=VARIABLE][,id=NAME], "
+    "e.g. http://127.0.0.1:8000/v1,model=qwen3."
+)
 
 
 def read_upstreams(values: Sequence[str]) -> list[Replica]:
@@ -28,6 +31,8 @@ def _read(value: str) -> Replica:
         match word:
             case "model" if text:
                 fields.setdefault("models", []).append(text)
+            case "speaks" if text:
+                fields.setdefault("speaks", []).append(text)
             case "id" if text:
                 fields["id"] = text
             case "key-env" if text:

@@ -99,7 +99,9 @@ def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> t
                 f"The replica {name!r} needs a key, and the environment variable {one.key_env} is not set.",
                 fix=f"Put the API key into it: export {one.key_env}=…",
             )
-        replicas[name] = fleet.Replica(id=fleet.ReplicaId(name), url=one.url, models=tuple(one.models), api_key=key)
+        replicas[name] = fleet.Replica(
+            id=fleet.ReplicaId(name), url=one.url, models=tuple(one.models), speaks=tuple(one.speaks), api_key=key
+        )
     return tuple(replicas.values())
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from headway.core import budget, config
 from headway.core.errors import BadInputError
+from headway.wire.dialects import BY_NAME, CHAT, EMBEDDINGS
 
 _SIZE: Final = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
 _SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -51,6 +52,12 @@ def _base_url(value: str) -> str:
     return f"{url.scheme}://{url.netloc}{url.path.rstrip('/') or '/v1'}"
 
 
+def _dialect(value: str) -> str:
+    if value not in BY_NAME:
+        raise ValueError(f"{value!r} is no dialect; there are {', '.join(BY_NAME)}")
+    return value
+
+
 _UNITS: Final = {"type": ["number", "string"]}
 Seconds = Annotated[
     float,
@@ -65,6 +72,7 @@ Bytes = Annotated[
 ]
 Url = Annotated[str, AfterValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
 Port = Annotated[int, Field(ge=0, le=65535)]
+DialectName = Annotated[str, AfterValidator(_dialect), WithJsonSchema({"enum": sorted(BY_NAME)})]
 
 
 class Table(BaseModel):
@@ -138,6 +146,8 @@ class Replica(Table):
     """What to call it; left out: its host and port."""
     models: list[str] = Field(default=[])
     """Models it serves; left out: one replica gets every name, several are asked what they serve."""
+    speaks: list[DialectName] = Field(min_length=1, default=[CHAT.name, EMBEDDINGS.name])
+    """Dialects that it can be asked in, the best first; see docs/dialects.md."""
     key_env: Annotated[str, Field(min_length=1)] | None = None
     """Environment variable with the API key to send instead of the caller's own."""
 
