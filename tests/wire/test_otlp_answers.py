@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from headway.wire.otlp_answers import refused, taken
+from headway.wire.otlp_answers import refused, rejected_in, taken
 from headway.wire.protobuf import fields
 
 
@@ -14,6 +14,11 @@ def test_opentelemetrys_classes_read_the_answer(rejected: int, why: str) -> None
     assert answer.HasField("partial_success") is bool(rejected)
     assert answer.partial_success.rejected_spans == rejected
     assert answer.partial_success.error_message == (why if rejected else "")
+
+
+@given(st.integers(0, 2**40), st.text(max_size=300))
+def test_what_was_rejected_is_read_from_the_answer(rejected: int, why: str) -> None:
+    assert rejected_in(taken("protobuf", rejected, why)) == rejected
 
 
 def test_json_answers_say_nothing_where_all_was_taken() -> None:

@@ -7,7 +7,7 @@ follower, but for the milliseconds that writing its place takes.
 
 import sqlite3
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -16,9 +16,12 @@ from msgspec import Struct
 
 from headway.core.errors import StoreError
 from headway.core.span import Span
+from headway.core.task import TaskId
 
 Place = int
 """How far a follower has come: numbers grow with each write; one that is written again gets a new one."""
+TASK_SPANS: Final = 20_000
+"""Of one task that are read at once: some 20 MB."""
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS follower (name TEXT PRIMARY KEY, place INTEGER NOT NULL)"
 
 
@@ -52,6 +55,7 @@ class Follower:
             mode = "ro" if name is None else "rw"
             uri = f"{path.absolute().as_uri()}?mode={mode}"
             self._db = sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA synchronous = NORMAL")
             found = path.stat()
             self._file = (found.st_dev, found.st_ino)
         try:
@@ -125,6 +129,17 @@ class Follower:
                 if size >= most_bytes:
                     break
         return Stretch(tuple(spans), place, unreadable)
+
+    def task(self, task: TaskId, most: int = TASK_SPANS) -> tuple[Span, ...]:
+        """The spans of one task that can be read, by start; the first ``most`` of them."""
+        query = "SELECT body FROM span WHERE task = ? ORDER BY start, id LIMIT ?"
+        spans: list[Span] = []
+        with self._explained():
+            bodies = self._db.execute(query, (task, most)).fetchall()
+        for (body,) in bodies:
+            with suppress(msgspec.MsgspecError):
+                spans.append(self._decoder.decode(body))
+        return tuple(spans)
 
     @contextmanager
     def _explained(self) -> Generator[None]:

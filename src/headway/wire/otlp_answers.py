@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from headway.wire.protobuf import fields
+
 Encoding = Literal["protobuf", "json"]
 
 
@@ -26,6 +28,17 @@ def taken(encoding: Encoding, rejected: int, why: str) -> bytes:
 def refused(encoding: Encoding, message: str) -> bytes:
     """A ``google.rpc.Status``."""
     return msgspec.json.encode({"message": message}) if encoding == "json" else _length_delimited(2, message.encode())
+
+
+def rejected_in(answer: bytes) -> int:
+    """How many spans an ``ExportTraceServiceResponse`` in protobuf says were not taken.
+
+    Raises:
+        BadInputError: it is none.
+    """
+    partial = dict(fields(answer)).get(1, b"")
+    told = dict(fields(partial)).get(1, 0) if isinstance(partial, bytes) else 0
+    return told if isinstance(told, int) else 0
 
 
 def _length_delimited(field: int, data: bytes) -> bytes:
