@@ -1,5 +1,6 @@
 """Calls as a cache sees them: who asks, what a client is sent, what an engine answers."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -60,14 +61,18 @@ class Caller:
         """What it was told when it asked."""
         self.told: list[Given | Ticket] = []
         """What it was told later."""
+        self.has_been_told = asyncio.Event()
         self._on_told = on_told
 
     def cached(self, given: Given) -> None:
-        self.told.append(given)
-        self._on_told(self)
+        self._tell(given)
 
     def uncached(self, ticket: Ticket) -> None:
-        self.told.append(ticket)
+        self._tell(ticket)
+
+    def _tell(self, outcome: Given | Ticket) -> None:
+        self.told.append(outcome)
+        self.has_been_told.set()
         self._on_told(self)
 
     @property

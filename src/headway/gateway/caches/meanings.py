@@ -52,7 +52,7 @@ class Meanings:
     def __init__(self, embed: Callable[[str], "Vector"], limit: int) -> None:
         self._embed = embed
         self._limit = limit
-        self._worker = Worker("meanings", _AT_ONCE)
+        self.worker = Worker("meanings", _AT_ONCE)
         self._indexes: dict[str, NearestQuestions] = {}
         self._shadows: OrderedDict[tuple[str, str], ShadowFigures] = OrderedDict()
         self._faulty = False
@@ -70,7 +70,7 @@ class Meanings:
 
     def find(self, rule: CacheRule, asked: Question, then: Callable[[Found | None], None]) -> bool:
         """Have the nearest question looked for; False: too many are."""
-        return self._worker.do(partial(self._find, rule, asked), partial(self._told, then))
+        return self.worker.do(partial(self._find, rule, asked), partial(self._told, then))
 
     def judge(self, rule: CacheRule, scope: str, *, found: bool) -> bool:
         """A question was looked for; whether the answer found is to be given."""
@@ -85,14 +85,14 @@ class Meanings:
         if asked is None or meaning is None or fresh is None:
             return
         if not ticket.void:
-            self._worker.do(partial(self._add, ticket.rule, asked, meaning, ticket.key), self._done)
+            self.worker.do(partial(self._add, ticket.rule, asked, meaning, ticket.key), self._done)
         if near is not None:
             compare = partial(self._same, ticket.rule, near, fresh)
-            self._worker.do(compare, partial(self._told, partial(self._compared, ticket.rule, ticket.scope)))
+            self.worker.do(compare, partial(self._told, partial(self._compared, ticket.rule, ticket.scope)))
 
     def forget(self, rule: CacheRule, asked: Question, key: CacheKey) -> None:
         """The answer under ``key`` is not kept any more."""
-        self._worker.do(lambda: self._index(rule).forget(asked.setting, key), self._done)
+        self.worker.do(lambda: self._index(rule).forget(asked.setting, key), self._done)
 
     def shadows(self) -> dict[str, ShadowFigures]:
         """What was measured, by rule, of all tenants together."""
@@ -107,7 +107,7 @@ class Meanings:
 
     async def close(self) -> None:
         """Have the thread end."""
-        await self._worker.close()
+        await self.worker.close()
 
     # --- on the event loop
 

@@ -66,8 +66,8 @@ class AnswerStore(Protocol):
         """Keep an answer, unless something of its labels was dropped since ``seen``."""
         ...
 
-    def drop(self, labels: frozenset[str]) -> int:
-        """Forget all answers with one of these labels and let others know; how many there were."""
+    def drop(self, labels: frozenset[str]) -> None:
+        """Give no answer with one of these labels any more, and let others know."""
         ...
 
     def news(self, seen: str) -> News:

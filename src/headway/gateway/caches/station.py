@@ -56,8 +56,8 @@ class ResponseCache:
         self._clock = clock
         self._deadlines = deadlines
         self._unforeseen = unforeseen
-        self._meanings = meanings
-        self._sharing = sharing
+        self.meanings = meanings
+        self.sharing = sharing
         self._patience = patience
         self._answers = AnswerCache(limit)
         self._flights = Flights[Wait]()
@@ -105,7 +105,7 @@ class ResponseCache:
         else:
             hit = None
         labels = labels_of(scope, rule.name, rule.version, rule.tags | tags)
-        seen = "" if self._sharing is None else self._sharing.seen
+        seen = "" if self.sharing is None else self.sharing.seen
         ticket = Ticket(rule, dialect, scope, key, labels, seen)
         if wish == "anew":
             figures.bypassed["no-cache"] += 1
@@ -134,11 +134,11 @@ class ResponseCache:
         if not ticket.void:
             self._figures[ticket.rule.name].kept += 1
             self._answers.put(ticket.key, kept)
-            if self._sharing is not None:
-                self._sharing.put(ticket, kept, now)
+            if self.sharing is not None:
+                self.sharing.put(ticket, kept, now)
         ticket.fresh = kept
-        if self._meanings is not None:
-            self._meanings.learn(ticket)
+        if self.meanings is not None:
+            self.meanings.learn(ticket)
         for wait in waits:
             self._give(wait, kept, "hit", "flight", now)
 
@@ -165,8 +165,8 @@ class ResponseCache:
             BadInputError: it is not clear which.
         """
         labels = what.labels()
-        if self._sharing is not None:
-            self._sharing.drop(labels)
+        if self.sharing is not None:
+            self.sharing.drop(labels)
         return self.dropped(labels)
 
     def dropped(self, labels: frozenset[str]) -> int:
@@ -192,21 +192,21 @@ class ResponseCache:
             ),
             changes=answers.figures,
             rules=self._figures,
-            shadows={} if self._meanings is None else self._meanings.shadows(),
-            shared=None if self._sharing is None else self._sharing.report(),
+            shadows={} if self.meanings is None else self.meanings.shadows(),
+            shared=None if self.sharing is None else self.sharing.report(),
         )
 
     def start(self) -> None:
         """Hear of what other workers drop, on the running event loop."""
-        if self._sharing is not None:
-            self._sharing.start(self.dropped)
+        if self.sharing is not None:
+            self.sharing.start(self.dropped)
 
     async def close(self) -> None:
         """End what was started; calls under way may still be told of."""
-        if self._sharing is not None:
-            await self._sharing.close()
-        if self._meanings is not None:
-            await self._meanings.close()
+        if self.sharing is not None:
+            await self.sharing.close()
+        if self.meanings is not None:
+            await self.meanings.close()
 
     # --- those who wait
 
@@ -316,13 +316,13 @@ class ResponseCache:
 
     def _look(self, ticket: Ticket, waiter: Waiter, route: str, body: bytes, now: float) -> Wait | Ticket:
         wait = Wait(self, waiter, ticket, now, now + self._patience)
-        if self._sharing is not None:
-            wait.lookups += self._sharing.get(ticket, partial(self._shared, wait))
-        if self._meanings is not None:
-            ticket.question = asked = self._meanings.question(ticket.rule, ticket.scope, route, body)
+        if self.sharing is not None:
+            wait.lookups += self.sharing.get(ticket, partial(self._shared, wait))
+        if self.meanings is not None:
+            ticket.question = asked = self.meanings.question(ticket.rule, ticket.scope, route, body)
             if asked is not None:
-                serving = self._meanings.may_serve(ticket.rule, ticket.scope)
-                sent = self._meanings.find(ticket.rule, asked, partial(self._meant, wait, serving))
+                serving = self.meanings.may_serve(ticket.rule, ticket.scope)
+                sent = self.meanings.find(ticket.rule, asked, partial(self._meant, wait, serving))
                 wait.lookups += sent and serving
         if not wait.lookups:
             wait.take()
@@ -349,7 +349,7 @@ class ResponseCache:
 
     def _meant(self, wait: Wait, serving: bool, found: Found | None) -> None:
         """What the question means is known, or cannot be."""
-        ticket, meanings = wait.ticket, self._meanings
+        ticket, meanings = wait.ticket, self.meanings
         if found is not None and meanings is not None and ticket.question is not None:
             ticket.meaning, key = found.meaning, found.near.key
             near = None if key is None else self._answers.peek(key, self._clock.now())

@@ -1,0 +1,56 @@
+from caching import Rig
+from prometheus_client.parser import text_string_to_metric_families
+
+from headway.gateway.caches.figures import Report, Shared, page
+from headway.policy.cache.rules import CacheRule
+from headway.policy.cache.shadow import ShadowFigures
+
+
+def read(report: Report) -> dict[tuple[str, str], float]:
+    families = text_string_to_metric_families(page(report).decode())
+    return {
+        (sample.name.removeprefix("headway_cache_"), ",".join(sorted(sample.labels.values()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def test_the_page_is_prometheus_and_says_what_was_saved() -> None:
+    rig = Rig(CacheRule(name='a "b"'))
+    rig.asked_and_answered()
+    size = len(rig.ask().given.kept.body)
+    rig.answer(rig.ask("other").ticket, finish="length")
+    rig.ask("third", fields={b"cache-control": b"no-store"})
+    found = read(rig.cache.report())
+    rule = 'a "b"'
+    assert found["hits_total", f"{rule},memory"] == 1
+    assert found["misses_total", rule] == 2
+    assert found["not_kept_total", f"{rule},incomplete"] == 1
+    assert found["bypassed_total", f"{rule},no-store"] == 1
+    assert found["served_bytes_total", rule] == size
+    assert found["saved_seconds_total", rule] == 2.0
+    assert found["saved_usd_total", rule] == 0.0005
+    memory = rig.cache.report().memory
+    assert found["entries", ""] == 1
+    assert found["value_density_seconds_per_byte", ""] == 2.0 / memory.bytes
+
+
+def test_what_is_not_known_is_not_there() -> None:
+    found = read(Rig().cache.report())
+    assert ("value_density_seconds_per_byte", "") not in found
+    assert not any(name.startswith("shared") or name == "shadow_error_upper" for name, _ in found)
+
+
+def test_shadow_and_sharing() -> None:
+    plain = Rig().cache.report()
+    report = Report(
+        memory=plain.memory,
+        changes=plain.changes,
+        rules=plain.rules,
+        shadows={"all": ShadowFigures(asked=9, would_serve=5, agreed=3, differed=1)},
+        shared=Shared(lookups=8, found=2, troubles=1, turned_away=0, up=True),
+    )
+    found = read(report)
+    assert [found["shadow_total", f"all,{what}"] for what in ("asked", "found", "same", "other")] == [9, 5, 3, 1]
+    assert 0.25 < found["shadow_error_upper", "all"] < 1
+    assert (found["shared_up", ""], found["shared_lookups_total", ""], found["shared_found_total", ""]) == (1, 8, 2)
