@@ -180,6 +180,39 @@ def test_what_comes_back_has_the_same_anatomy() -> None:
     assert [bar.slack for bar in after.bars] == [bar.slack for bar in before.bars]
 
 
+def test_text_that_was_shown_before_tools_were_called_is_known_again() -> None:
+    asks = ModelCall(
+        model="m",
+        stream=True,
+        first_token=AT + 1,
+        first_visible=AT + 2,
+        shown=True,
+        tool_calls=(ToolCallRef("a", "ls"), ToolCallRef("b", "never ran")),
+    )
+    answers = ModelCall(model="m", stream=True, first_token=AT + 6, first_visible=AT + 7)
+    spans = [
+        _span(ROOT, "invoke_agent a", AT, AT + 9, Step(agent="a")),
+        _span(CALL, "chat m", AT, AT + 4, asks),
+        _span(TOOL, "execute_tool ls", AT + 4, AT + 5, ToolUse(name="ls", call_id="a", issued_by=CALL, inferred=True)),
+        _span(SpanId(f"{4:016x}"), "chat m", AT + 5, AT + 9, answers),
+    ]
+    (piece,), _ = read(Otlp(), document(to_otlp(spans)))
+    assert dissect(spans).task_ttft == dissect(piece.spans).task_ttft == 2.0
+    assert sorted(piece.spans, key=lambda span: span.start) == spans
+
+
+def test_an_answer_is_none_where_it_asked_for_a_tool_that_never_ran() -> None:
+    asks = ModelCall(
+        model="m", stream=True, first_token=AT + 1, first_visible=AT + 2, tool_calls=(ToolCallRef("a", "x"),)
+    )
+    spans = [
+        _span(ROOT, "invoke_agent a", AT, AT + 9, Step(agent="a")),
+        _span(CALL, "chat m", AT, AT + 4, asks),
+    ]
+    (piece,), _ = read(Otlp(), document(to_otlp(spans)))
+    assert dissect(spans).task_ttft is dissect(piece.spans).task_ttft is None
+
+
 def test_ids_that_others_would_refuse_become_ones_that_they_take() -> None:
     (piece,), _ = read(Otlp(), document(line := to_otlp(_as_gateway_records())))
     written = [one for group in json.loads(line)["resourceSpans"] for one in group["scopeSpans"][0]["spans"]]

@@ -1,7 +1,8 @@
 """Canonical spans as OTLP, under the current names of the GenAI conventions.
 
 What these have no names for travels in attributes of Headway's own where a critical path needs it (a call's marks and
-its engine's timings, which call asked for a tool); texts, digests and how a call was identified and routed stay behind.
+its engine's timings, which call asked for a tool, whether that was timed); texts, digests and how a call was identified
+and routed stay behind.
 """
 
 import re
@@ -53,6 +54,7 @@ def _raw(span: Span) -> RawSpan:
         case ToolUse() as work:
             said |= {"operation": "execute_tool", "tool": work.name, "call_id": work.call_id}
             said["issued_by"] = None if work.issued_by is None else span_of(_SCOPE, task, work.issued_by)
+            said["inferred"] = work.inferred or None
             failed = True if failed else work.failed
         case Step(agent=str() as agent):
             said |= {"operation": "invoke_agent", "agent": agent}

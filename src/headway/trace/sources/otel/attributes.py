@@ -51,6 +51,7 @@ Fact = Literal[
     "asked",  # what the user typed
     "issued_by",  # the span of the call that asked for a tool
     "awaited",  # false: what started it did not wait for it
+    "inferred",  # true: a tool that was not timed where it ran
     "marks",  # what Headway's own record has beyond the conventions, as JSON
 ]
 """What an attribute says."""
@@ -292,6 +293,7 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "asked": ("user_prompt",),  # Claude Code
     "issued_by": ("headway.tool.issued_by",),
     "awaited": ("headway.awaited",),
+    "inferred": ("headway.tool.inferred",),
     "marks": ("headway.call.marks",),
 }
 

@@ -210,6 +210,7 @@ def _tool(raw: RawSpan, said: Facts) -> ToolUse:
         name=name,
         call_id=text(said.get("call_id")),
         issued_by=None if issuer is None else SpanId(issuer),
+        inferred="inferred" in said and truth(said["inferred"]) is True,
         failed=_failed(raw, said),
         arguments=None if arguments is None else arguments_digest(arguments),
         result=None if result is None else part("tool", plain(result)),

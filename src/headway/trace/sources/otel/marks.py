@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct, structs
 
-from headway.core.span import ModelCall, Setback
+from headway.core.span import ModelCall, Setback, ToolCallRef
 from headway.core.usage import EngineTimings
 
 
@@ -14,8 +14,11 @@ class Marks(Struct, frozen=True, omit_defaults=True):
     sent: float | None = None
     setbacks: tuple[Setback, ...] = ()
     first_visible: float | None = None
+    shown: bool = False
     last_token: float | None = None
     engine: EngineTimings | None = None
+    tool_calls: tuple[ToolCallRef, ...] = ()
+    """What its answer asked for, of which a tool's span tells only where that tool ran."""
 
 
 _NONE = Marks()
@@ -33,4 +36,5 @@ def restored(call: ModelCall, told: object) -> ModelCall:
         marks = msgspec.json.decode(told if isinstance(told, str) else b"", type=Marks)
     except msgspec.DecodeError:
         return call
-    return structs.replace(call, **{name: value for name, value in structs.asdict(marks).items() if value is not None})
+    told_of = {name: value for name, value in structs.asdict(marks).items() if value != getattr(_NONE, name)}
+    return structs.replace(call, **told_of)
