@@ -5,12 +5,15 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct, field
 
-from headway.core.span import ModelCall
+from headway.core.span import ModelCall, Span, Step
 from headway.core.spent import Sum
-from headway.core.task import SessionId, TaskId
+from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
+from headway.trace.contract import contract
+from headway.trace.tree import grow
 
 _CALL = ModelCall.__struct_config__.tag
+_STEP = Step.__struct_config__.tag
 _HUMAN = "human"
 
 
@@ -25,6 +28,7 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     """End of the span that ended last; unknown while none has."""
     spans: int
     calls: int
+    """Each once, however many recorded it: an agent, its HTTP client, the gateway."""
     errors: int
     """Spans that ended in an error."""
     tokens: Sum
@@ -44,6 +48,8 @@ class _Work(Struct, frozen=True):
 class _Span(Struct, frozen=True):
     """As much of a span as a row needs; decoding skips the rest."""
 
+    id: SpanId
+    parent: SpanId | None
     start: float
     end: float | None
     work: _Work
@@ -52,6 +58,7 @@ class _Span(Struct, frozen=True):
 
 
 _decoder = msgspec.msgpack.Decoder(_Span)
+_whole = msgspec.msgpack.Decoder(Span)
 
 
 def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
@@ -63,18 +70,32 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
     spans = [_decoder.decode(body) for body in bodies]
     own = [span for span in spans if span.work.kind != _HUMAN] or spans
     calls = [span.work for span in spans if span.work.kind == _CALL]
+    usages = _counted_once(bodies) if _nested(spans) else [call.usage for call in calls]
     return TaskRow(
         task=task,
         session=max((span.session for span in spans if span.session is not None), default=None),
         started_at=min(span.start for span in own),
         ended_at=max((span.end for span in spans if span.end is not None), default=None),
         spans=len(spans),
-        calls=len(calls),
+        calls=len(usages),
         errors=sum(span.error is not None for span in spans),
-        tokens=_tokens([call.usage for call in calls]),
+        tokens=_tokens(usages),
         models=tuple(sorted({call.model for call in calls if call.model is not None})),
         refused=all(span.work.kind == _CALL and span.work.attempts == 0 for span in own),
     )
+
+
+def _nested(spans: Sequence[_Span]) -> bool:
+    """Whether one call may have been recorded twice: a call, or a step that may hold one, lies in another."""
+    calls = {span.id for span in spans if span.work.kind == _CALL}
+    return any(span.parent in calls for span in spans if span.work.kind in {_CALL, _STEP})
+
+
+def _counted_once(bodies: Sequence[bytes]) -> list[Usage]:
+    """What each call used, by the same rule as an anatomy: a call inside a call is one call."""
+    tree = grow([_whole.decode(body) for body in bodies])
+    works = [tree.spans[i].work for i in contract(tree).calls]
+    return [work.usage for work in works if type(work) is ModelCall]
 
 
 def _tokens(usages: Sequence[Usage]) -> Sum:
