@@ -1,14 +1,16 @@
 """The gateway: what it answers, and its life from start to graceful close."""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from headway.core.access import Action
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
+from headway.gateway.door import Door, Visit
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
 from headway.gateway.hosts import is_loopback
@@ -24,6 +26,7 @@ from headway.gateway.wiring import Wiring
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
 from headway.trace.record import Recorder
+from headway.wire.dialect import Dialect
 from headway.wire.dialects import BY_PATH, CHAT
 
 _CHAT: Final = b"/v1" + CHAT.path
@@ -34,6 +37,8 @@ _METHODS: Final = {
     b"/health": b"GET",
     b"/metrics": b"GET",
 }
+_NEEDS: Final[dict[bytes, Action]] = {b"/v1/traces": "call", b"/v1/models": "read", b"/metrics": "read_all"}
+"""What a key has to allow its holder for what is no call."""
 _WHAT_IS_HERE: Final = "Use " + ", ".join(f"{method.decode()} {path.decode()}" for path, method in _METHODS.items())
 _OK: Final = 200
 _UNAVAILABLE: Final = 503
@@ -55,6 +60,7 @@ class Gateway:
         limits: bounds on everything that a client or an engine could make grow.
         recording: whether text is kept.
         clock: for every time and every deadline.
+        door: whom to let in, started and closed by whoever made it; ``None``: everybody.
     """
 
     def __init__(
@@ -67,9 +73,12 @@ class Gateway:
         limits: Limits,
         recording: Recording,
         clock: Clock,
+        door: Door | None = None,
     ) -> None:
         self.fleet = fleet
         self.metrics = Metrics()
+        self.further_metrics: Callable[[], bytes] = bytes
+        """What others who watch the gateway add to the page of metrics."""
         self._clock = clock
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
@@ -85,7 +94,9 @@ class Gateway:
             limits=limits,
             clock=clock,
             unforeseen=self._front.unforeseen,
+            door=door,
         )
+        self._door = door
         self._server: asyncio.Server | None = None
 
     @property
@@ -153,7 +164,7 @@ class Gateway:
     def handle(self, request: Request, client: Client) -> None:
         """Answer one request."""
         if request.path == _CHAT and request.method == b"POST":
-            Call(self._wiring, request, client, CHAT).start()
+            self._call(request, client, CHAT)
             return
         path = request.path.partition(b"?")[0]
         allowed = _METHODS.get(path)
@@ -163,13 +174,38 @@ class Gateway:
             message = f"{_shown(path)} answers {allowed.decode()} and not {_shown(request.method)}."
             client.fail(failure("method_not_allowed", 405, message, (b"allow", allowed)))
         elif path in BY_PATH:
-            Call(self._wiring, request, client, BY_PATH[path]).start()
-        elif path == b"/v1/traces":
-            self.telemetry.take(request, client)
-        elif path == b"/v1/models":
-            Listing(self.fleet, self.upstream, self._front.unforeseen, request, client).start()
+            self._call(request, client, BY_PATH[path])
         elif path == b"/health":
             self._health(client)
+        else:
+            self._beside(path, request, client)
+
+    def _call(self, request: Request, client: Client, dialect: Dialect) -> None:
+        door, visit = self._door, None
+        if door is not None:
+            caller = door.enter(request, client.address)
+            if isinstance(caller, Failure):
+                client.fail(caller)
+                return
+            visit = Visit(door, caller)
+        Call(self._wiring, request, client, dialect, visit).start()
+
+    def _beside(self, path: bytes, request: Request, client: Client) -> None:
+        """What is no call and no tenant's neighbour may see."""
+        caller = None
+        if self._door is not None:
+            caller = self._door.enter(request, client.address)
+            if isinstance(caller, Failure):
+                client.fail(caller)
+                return
+            problem = self._door.access.forbidden(caller, _NEEDS[path])
+            if problem is not None:
+                client.fail(problem)
+                return
+        if path == b"/v1/traces":
+            self.telemetry.take(request, client, "" if caller is None else caller.tenant.id)
+        elif path == b"/v1/models":
+            Listing(self.fleet, self.upstream, self._front.unforeseen, request, client, caller).start()
         else:
             client.respond(_OK, self._metrics_page(), TEXT)
 
@@ -185,7 +221,9 @@ class Gateway:
         replicas = self.fleet.health()
         healthy = sum(replica.healthy for replica in replicas)
         word = "ok" if healthy == len(replicas) and healthy else "degraded" if healthy else "down"
-        body = {"status": word, "replicas": [msgspec.structs.asdict(replica) for replica in replicas]}
+        body: dict[str, Any] = {"status": word}
+        if self._door is None:
+            body["replicas"] = [msgspec.structs.asdict(replica) for replica in replicas]
         client.respond(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
 
     def _metrics_page(self) -> bytes:
@@ -196,15 +234,19 @@ class Gateway:
             spans_dropped=journal.spans_dropped,
             spans_lost=journal.spans_lost,
         )
-        return page + (
-            b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
-            b"# TYPE headway_observation_faults_total counter\n"
-            b"headway_observation_faults_total %d\n"
-            b"# HELP headway_telemetry_spans_total Spans that instrumented agents sent, by what became of them.\n"
-            b"# TYPE headway_telemetry_spans_total counter\n"
-            b'headway_telemetry_spans_total{outcome="recorded"} %d\n'
-            b'headway_telemetry_spans_total{outcome="rejected"} %d\n'
-            % (journal.faults, self.telemetry.received, self.telemetry.rejected)
+        return (
+            page
+            + self.further_metrics()
+            + (
+                b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
+                b"# TYPE headway_observation_faults_total counter\n"
+                b"headway_observation_faults_total %d\n"
+                b"# HELP headway_telemetry_spans_total Spans that instrumented agents sent, by what became of them.\n"
+                b"# TYPE headway_telemetry_spans_total counter\n"
+                b'headway_telemetry_spans_total{outcome="recorded"} %d\n'
+                b'headway_telemetry_spans_total{outcome="rejected"} %d\n'
+                % (journal.faults, self.telemetry.received, self.telemetry.rejected)
+            )
         )
 
 

@@ -234,8 +234,10 @@ class Journal:
             end=now,
             work=work,
             session=None if identity is None else identity.session,
+            tenant=record.tenant or None,
             error=record.error,
             text=text,
+            tenant=record.tenant or None,
         )
 
 
@@ -276,6 +278,7 @@ def _gaps(record: CallRecord, identity: Identity, new_span: Callable[[], SpanId]
             end=record.received,
             work=work,
             session=identity.session,
+            tenant=record.tenant or None,
         )
 
     spans = [
