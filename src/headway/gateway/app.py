@@ -1,6 +1,7 @@
 """The gateway: what it answers, and its life from start to graceful close."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec

@@ -237,8 +237,6 @@ class Journal:
             tenant=record.tenant or None,
             error=record.error,
             text=text,
-            tenant=record.tenant or None,
-        )
 
 
 def _looked_up(span: Span, model: str) -> Span:
