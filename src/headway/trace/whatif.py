@@ -15,7 +15,7 @@ from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
 from headway.trace.levers.lever import Saved, micro, part, spared
 from headway.trace.levers.tools import at_once
-from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
+from headway.trace.levers.turns import FAR, droppable, gap_left_alone, left_alone, thin_out, unwatched
 from headway.trace.pace import writing_shares
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
@@ -160,8 +160,13 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     found = _rereads(case, changes, notes)
     writing = _writing(case, changes, notes)
     _scale(case, change, changes, found, writing)
-    if any(isinstance(one, Parallel) for one in changes) and at_once(case, change):
-        notes.add("Tools that share one gap are taken to have run one after another, equally long.")
+    if any(isinstance(one, Parallel) for one in changes):
+        for sentence, alike in at_once(case, change).notes:
+            notes.add(sentence, alike)
+    if any(isinstance(one, Tool) or (isinstance(one, Faster) and TOOL in one.phases) for one in changes):
+        stays, alike = gap_left_alone(case)
+        if stays:
+            notes.add(stays, alike)
     output = _product(one.factor for one in changes if isinstance(one, Output))
     left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
     changed = _tokens(case, left, found, output)
@@ -271,8 +276,11 @@ def _factor(case: Case, phase: Phase, changes: Sequence[WhatIf], found: dict[int
         common *= _product(one.factor for one in changes if isinstance(one, Output))
     models = [one for one in changes if isinstance(one, Model)] if phase in _PHASES["model"] else []
     tools = [one for one in changes if isinstance(one, Tool)] if phase in _PHASES["tools"] else []
+    stay = unwatched(case) if phase == TOOL else frozenset[int]()
 
     def factor(i: int) -> float:
+        if i in stay:
+            return 1.0
         work = case.study.tree.spans[i].work
         made = common
         if isinstance(work, ModelCall):

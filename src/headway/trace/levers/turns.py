@@ -46,6 +46,38 @@ def left_alone(case: Case) -> str:
     return f"{len(out)} iterations of up to {longest} are over {FAR} times as long as the median: they stay."
 
 
+def unwatched(case: Case) -> frozenset[int]:
+    """Tools of which only a gap between two calls is known, without a result, and that make an iteration `far_longer`.
+
+    Whether a tool was at work all that time, or a person was waited for, is not recorded.
+    """
+    spans = case.study.tree.spans
+    found = set[int]()
+    for turn in far_longer(case):
+        took: dict[int, float] = {}
+        for stretch in turn.stretches:
+            took[stretch.owner] = took.get(stretch.owner, 0.0) + stretch.end - stretch.start
+        for i, seconds in took.items():
+            work = spans[i].work
+            if isinstance(work, ToolUse) and work.inferred and work.result is None and seconds > turn.seconds / 2:
+                found.add(i)
+    return frozenset(found)
+
+
+def gap_left_alone(case: Case) -> tuple[str, str]:
+    """Which gaps `unwatched` keeps, in a sentence, and how it reads without numbers; empty where there are none."""
+    out = [case.study.held.hi[i] - case.study.held.lo[i] for i in unwatched(case)]
+    if not out:
+        return "", ""
+    gaps = f"One gap of {out[0]:,.0f} s" if len(out) == 1 else f"{len(out):,} gaps of up to {max(out):,.0f} s"
+    stay = "stays" if len(out) == 1 else "stay"
+    why = "as recorded: far longer than iterations usually are, and a person may have been waited for in {}."
+    return (
+        f"{gaps} between two calls {stay} {why.format('it' if len(out) == 1 else 'them')}",
+        f"Gaps between two calls stay {why.format('them')}",
+    )
+
+
 def _of_loop(case: Case) -> list[Turn]:
     return [turn for turn in case.study.turns[:-1] if not case.study.in_tool[turn.call]]
 
