@@ -16,6 +16,7 @@ from headway.core.config import Limits, Recording
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall, Span
 from headway.gateway.app import Gateway
+from headway.gateway.door import Door
 from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
 from headway.policy.identify import Identifier
@@ -143,7 +144,7 @@ def chat(extra: str = "", version: str = "1.1", **fields: Any) -> bytes:  # noqa
 
 
 @asynccontextmanager
-async def serving(
+async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     *engines: FakeEngine | Replica,
     limits: Limits | None = None,
     recording: Recording | None = None,
@@ -153,6 +154,7 @@ async def serving(
     observed: bool = True,
     host: str = "127.0.0.1",
     names: tuple[str, ...] = (),
+    door: Door | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -169,6 +171,7 @@ async def serving(
             limits=limits or Limits(),
             recording=recording or Recording(),
             clock=clock or SystemClock(),
+            door=door,
         )
         _, port = await gateway.start(host, 0, names)
         try:

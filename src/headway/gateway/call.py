@@ -9,6 +9,7 @@ from headway.core.errors import BadInputError, HeadwayError
 from headway.core.fleet import ReplicaId
 from headway.core.span import ErrorType, Receipt, Setback
 from headway.gateway.connection import Breakdown, UpstreamConnection
+from headway.gateway.door import Visit
 from headway.gateway.forward import request_head
 from headway.gateway.front import Client, Request
 from headway.gateway.interpreted import Speech, interpreted
@@ -75,12 +76,17 @@ class Call:
     """The head of an answer has come, so there is a relay."""
     _ended = False
 
-    def __init__(self, wiring: Wiring, request: Request, client: Client, dialect: Dialect) -> None:
+    def __init__(
+        self, wiring: Wiring, request: Request, client: Client, dialect: Dialect, visit: Visit | None = None
+    ) -> None:
         self._wiring = wiring
         self._request = request
         self._client = client
         self._dialect = dialect
         self.record = wiring.journal.open(request.received, dialect)
+        self._visit = visit
+        if visit is not None:
+            self.record.tenant = visit.caller.tenant.id
 
     def start(self) -> None:
         """Read the request and send it on."""
@@ -94,7 +100,14 @@ class Call:
         wiring = self._wiring
         wiring.journal.identify(self.record, asks, request.fields, request.received)
         self._excluded = wiring.fleet.deaf_to(self._dialect)
-        self._route(request.received)
+        if self._visit is None:
+            self._route(request.received)
+        else:
+            self._visit.begin(self, asks, request.body)
+
+    def admitted(self, now: float) -> None:
+        """The call may be made: send it on."""
+        self._route(now)
 
     # --- sending
 
@@ -347,6 +360,8 @@ class Call:
                 self._learn()
         finally:
             self._release(failed=record.error is not None)
+            if self._visit is not None:
+                self._visit.end(record)
             wiring.journal.close(record)
 
     def _learn(self) -> None:

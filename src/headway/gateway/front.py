@@ -20,6 +20,11 @@ class Client(Expiring, Protocol):
         """What was sent and not yet taken by the client's side."""
         ...
 
+    @property
+    def address(self) -> str:
+        """Whence the client calls: its host, or nothing where that cannot be told."""
+        ...
+
     def watch(self, watcher: "Answering") -> None:
         """Tell ``watcher`` how the client fares, until its answer has ended."""
         ...

@@ -237,6 +237,7 @@ class Journal:
             tenant=record.tenant or None,
             error=record.error,
             text=text,
+        )
 
 
 def _looked_up(span: Span, model: str) -> Span:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
+from headway.core.access import Caller
 from headway.core.errors import HeadwayError
 from headway.core.fleet import Replica
 from headway.gateway.fleet import LiveFleet
@@ -33,7 +34,13 @@ class Listing:
     """One client's request for the list, answered when all replicas have said theirs."""
 
     def __init__(
-        self, fleet: LiveFleet, upstream: Upstream, unforeseen: Unforeseen, request: Request, client: Client
+        self,
+        fleet: LiveFleet,
+        upstream: Upstream,
+        unforeseen: Unforeseen,
+        request: Request,
+        client: Client,
+        caller: Caller | None,
     ) -> None:
         self._fleet = fleet
         self._upstream = upstream
@@ -41,6 +48,7 @@ class Listing:
         self._authorization = request.fields.get(b"authorization")
         self._dialect = MESSAGES if b"anthropic-version" in request.fields else CHAT
         self._client = client
+        self._caller = caller
 
     def start(self) -> None:
         """Ask; where every replica declares its models, answer at once."""
@@ -69,6 +77,8 @@ class Listing:
         if problem is not None and not entries:
             self._client.fail(problem)
             return
+        if self._caller is not None:
+            entries = {name: entry for name, entry in entries.items() if self._caller.may_call(name)}
         if self._dialect is CHAT:
             body: dict[str, Any] = {"object": "list", "data": list(entries.values())}
             self._client.respond(_OK, msgspec.json.encode(body))

@@ -90,6 +90,12 @@ class ClientConnection(asyncio.Protocol):
         """What was sent and not yet taken by the client's side."""
         return self._transport.get_write_buffer_size()
 
+    @property
+    def address(self) -> str:
+        """Whence the client calls."""
+        peer = cast("tuple[str, int] | None", self._transport.get_extra_info("peername"))
+        return peer[0] if peer else ""
+
     # --- what the event loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

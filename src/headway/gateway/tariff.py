@@ -1,7 +1,7 @@
 """What calls cost: asked before they are made, and after. One's own prices come before the list's."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from headway.core.access import Caller
 from headway.core.money import MicroUsd, Price, cost
@@ -24,7 +24,7 @@ class Tariff:
     """
 
     def __init__(
-        self, own: Mapping[str, Price], local: frozenset[str], *, wall: Callable[[], float] = time.time
+        self, own: Mapping[str, Price], local: Container[str], *, wall: Callable[[], float] = time.time
     ) -> None:
         self._own = dict(own)
         self._local = local

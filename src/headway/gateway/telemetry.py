@@ -10,14 +10,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.config import Limits
 from headway.core.errors import BadInputError
 from headway.core.span import Span
+from headway.core.task import SessionId, TaskId
 from headway.gateway.front import Client, Request
 from headway.gateway.responses import Failure, Headers, failure
 from headway.gateway.unforeseen import Unforeseen
+from headway.policy.headers import scoped
 from headway.trace.record import Recorder
 from headway.trace.sources.otel.inbox import NAMELESS, Inbox
 from headway.wire.otlp import Batch, from_json
@@ -65,7 +67,8 @@ class Telemetry:
         self._recorder = recorder
         self._limits = limits
         self._unforeseen = unforeseen
-        self._inbox = Inbox()
+        self._inboxes: dict[str, Inbox] = {}
+        """By tenant, so that what one sends is never put together with what another did."""
         self._readers: dict[Encoding, Callable[[bytes], Batch]] = {"json": from_json, "protobuf": ProtobufReader().read}
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headway-telemetry")
         self._exports: set[asyncio.Task[None]] = set()
@@ -80,8 +83,8 @@ class Telemetry:
             await asyncio.wait(self._exports)
         self._thread.shutdown()
 
-    def take(self, request: Request, client: Client) -> None:
-        """Answer one export."""
+    def take(self, request: Request, client: Client, tenant: str = "") -> None:
+        """Answer one export of a tenant's; of nobody's in particular where there are no keys."""
         encoding = _TYPES.get(request.fields.get(b"content-type", b"").partition(b";")[0].strip().lower())
         if encoding is None:
             client.fail(_unreadable("content-type", request, "application/x-protobuf or application/json"))
@@ -94,14 +97,14 @@ class Telemetry:
         else:
             export = _Export(client, encoding)
             client.watch(export)
-            task = asyncio.get_running_loop().create_task(self._answer(request, self._recorder, export))
+            task = asyncio.get_running_loop().create_task(self._answer(request, self._recorder, export, tenant))
             self._exports.add(task)
             task.add_done_callback(self._exports.discard)
 
-    async def _answer(self, request: Request, recorder: Recorder, export: "_Export") -> None:
+    async def _answer(self, request: Request, recorder: Recorder, export: "_Export", tenant: str) -> None:
         loop = asyncio.get_running_loop()
         try:
-            read = await loop.run_in_executor(self._thread, self._read, request, export.encoding)
+            read = await loop.run_in_executor(self._thread, self._read, request, export.encoding, tenant)
         except BadInputError as error:
             export.fail(failure("invalid_telemetry", 400, error))
         except _TooLargeError:
@@ -123,7 +126,7 @@ class Telemetry:
     def _largest(self) -> int:
         return self._limits.body_bytes * UNPACKED
 
-    def _read(self, request: Request, encoding: Encoding) -> _Read:
+    def _read(self, request: Request, encoding: Encoding, tenant: str) -> _Read:
         """In the thread.
 
         Raises:
@@ -134,12 +137,22 @@ class Telemetry:
         if _packing(request) == b"gzip":
             data = _unpacked(data, self._largest)
         batch = self._readers[encoding](data)
-        found = self._inbox.take(batch.spans)
+        found = self._inboxes.setdefault(tenant, Inbox()).take(batch.spans)
         reasons = [(one.reason, one.count) for one in batch.rejected]
         if found.rejected:
             reasons.append((NAMELESS, found.rejected))
         why = "; ".join(f"{reason}: {count}" for reason, count in reasons)
-        return _Read(found.spans, sum(count for _, count in reasons), why)
+        return _Read(
+            [owned(span, tenant) for span in found.spans] if tenant else found.spans,
+            sum(count for _, count in reasons),
+            why,
+        )
+
+
+def owned(span: Span, tenant: str) -> Span:
+    """A tenant's span. The task's name becomes its own, as those that its calls declare do: it joins no other's."""
+    session = None if span.session is None else SessionId(scoped(tenant, span.session))
+    return structs.replace(span, task=TaskId(scoped(tenant, span.task)), session=session, tenant=tenant)
 
 
 class _Export:

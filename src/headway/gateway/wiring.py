@@ -2,6 +2,7 @@
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
+from headway.gateway.door import Door
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.journal import Journal
 from headway.gateway.unforeseen import Unforeseen
@@ -12,7 +13,7 @@ from headway.policy.route import RoutePolicy
 class Wiring:
     """The parts that a call meets on its way."""
 
-    __slots__ = ("clock", "fleet", "journal", "limits", "policy", "unforeseen", "upstream")
+    __slots__ = ("clock", "door", "fleet", "journal", "limits", "policy", "unforeseen", "upstream")
 
     def __init__(
         self,
@@ -24,6 +25,7 @@ class Wiring:
         limits: Limits,
         clock: Clock,
         unforeseen: Unforeseen,
+        door: Door | None,
     ) -> None:
         self.fleet = fleet
         self.policy = policy
@@ -32,3 +34,5 @@ class Wiring:
         self.limits = limits
         self.clock = clock
         self.unforeseen = unforeseen
+        self.door = door
+        """``None``: whoever can reach the gateway may call."""

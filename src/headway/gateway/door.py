@@ -1,0 +1,207 @@
+"""The gateway's door: who comes in, which models they may ask for, and how much they may use."""
+
+import asyncio
+import logging
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from headway.core.access import Caller
+from headway.core.clock import Clock
+from headway.core.errors import StoreError
+from headway.core.limits import shown
+from headway.core.task import TaskId
+from headway.core.usage import Usage
+from headway.gateway.access import Access
+from headway.gateway.credentials import KEY_FIELDS
+from headway.gateway.front import Request
+from headway.gateway.journal import CallRecord
+from headway.gateway.limiter import Limiter
+from headway.gateway.responses import Failure, failure
+from headway.gateway.tariff import Tariff
+from headway.policy.limits.counter import Warned
+from headway.policy.limits.grant import Ask, Grant, Short
+from headway.policy.limits.refused import Refused
+from headway.wire.dialect import Asked
+
+_LOG: Final = logging.getLogger(__name__)
+_REFUSED: Final = "http_"
+"""How errors begin that are an engine's own refusals: it has not worked for them."""
+_COUNTING: Final = "count_tokens"
+
+
+class Visiting(Protocol):
+    """A call, as its visit sees it."""
+
+    @property
+    def record(self) -> CallRecord:
+        """What is known of it."""
+        ...
+
+    def admitted(self, now: float) -> None:
+        """It may be sent."""
+        ...
+
+    def cancel(self, problem: Failure) -> None:
+        """It is over."""
+        ...
+
+    def met(self, error: Exception) -> None:
+        """A fault of our own."""
+        ...
+
+
+class _Choices(Struct):
+    n: int | None = None
+
+
+class Door:
+    """Keys, limits and prices; what all calls of a gateway pass that asks for keys."""
+
+    def __init__(self, access: Access, limiter: Limiter, tariff: Tariff, clock: Clock) -> None:
+        self.access = access
+        self.limiter = limiter
+        self.tariff = tariff
+        self.clock = clock
+
+    async def start(self) -> None:
+        """Read the keys, and open this worker's account.
+
+        Raises:
+            StoreError: one of the two cannot be used.
+        """
+        await self.access.start()
+        try:
+            await self.limiter.start()
+        except BaseException:
+            await self.access.close()
+            raise
+        await asyncio.to_thread(self.tariff.warm)
+
+    async def close(self) -> None:
+        """Report what was used, and write what was refused."""
+        await self.limiter.close()
+        await self.access.close()
+
+    def enter(self, request: Request, address: str) -> Caller | Failure:
+        """Whose request it is. The key is taken off: it is nobody's business further in, least of all an engine's."""
+        caller = self.access.recognise(request.fields, address)
+        request.headers = [header for header in request.headers if header[0] not in KEY_FIELDS]
+        request.fields = {name: value for name, value in request.fields.items() if name not in KEY_FIELDS}
+        return caller
+
+
+class Visit:
+    """One call's way through the door: what is reserved for it, from asking until it is settled."""
+
+    __slots__ = ("_door", "_grant", "_timer", "_waiting", "caller")
+
+    def __init__(self, door: Door, caller: Caller) -> None:
+        self.caller = caller
+        self._door = door
+        self._grant: Grant | None = None
+        self._waiting: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, call: Visiting, asks: Asked, body: bytes) -> None:
+        """Reserve what the call may use; it is told, now or later, whether it may be made."""
+        door, record = self._door, call.record
+        problem = door.access.forbidden_model(self.caller, asks.model)
+        if problem is not None:
+            call.cancel(problem)
+            return
+        ask = door.tariff.ask(
+            self.caller,
+            record.task or TaskId(record.span),
+            asks.model,
+            body,
+            max_output=1 if record.operation == _COUNTING else asks.output_limit,
+            choices=_choices(body),
+        )
+        try:
+            outcome = door.limiter.reserve(ask)
+        except StoreError as error:
+            call.cancel(_unkept(error))
+            return
+        if isinstance(outcome, Short):
+            self._waiting = asyncio.get_running_loop().create_task(self._wait(call, ask, outcome))
+        else:
+            self._decided(call, outcome)
+
+    def end(self, record: CallRecord) -> None:
+        """The call has ended, however it did: what it has used is settled."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        grant, limiter = self._grant, self._door.limiter
+        if grant is None:
+            return
+        if record.sent is None:
+            limiter.release(grant)
+            return
+        usage = Usage() if record.answer is None else record.answer.usage
+        tokens, money = self._door.tariff.used(record.model, usage)
+        nothing = record.operation == _COUNTING or (record.error or "").startswith(_REFUSED)
+        if tokens is None and nothing:
+            tokens, money = 0, 0
+        limiter.settle(grant, tokens, money)
+
+    async def _wait(self, call: Visiting, ask: Ask, short: Short) -> None:
+        try:
+            outcome = await self._door.limiter.wait(ask, short)
+        except StoreError as error:
+            self._waiting = None
+            call.cancel(_unkept(error))
+            return
+        self._waiting = None
+        try:
+            self._decided(call, outcome)
+        except Exception as error:  # noqa: BLE001 - a task's exception is nobody's, and the client would wait
+            call.met(error)
+
+    def _decided(self, call: Visiting, outcome: Grant | Refused) -> None:
+        door = self._door
+        if isinstance(outcome, Refused):
+            call.cancel(door.access.limited(self.caller, outcome))
+            return
+        self._grant = outcome
+        now = door.clock.now()
+        if outcome.deadline is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(outcome.deadline - now, 0.0), call.cancel, _OVERTIME)
+        call.admitted(now)
+
+
+_OVERTIME: Final = failure(
+    "seconds_limit",
+    429,
+    "The task has used all the seconds that its limit allows, so this call was ended. Begin a new task, or have the"
+    " limit raised.",
+    (b"x-should-retry", b"false"),
+)
+
+
+def warn(warned: Warned) -> None:
+    """A level that warns was reached: for the log."""
+    _LOG.warning(
+        "limits: %s has used %s of its %s",
+        warned.owner,
+        shown(warned.used, warned.measure),
+        shown(warned.stop, warned.measure),
+    )
+
+
+def _choices(body: bytes) -> int:
+    """How many answers a request asks for."""
+    if b'"n"' not in body:
+        return 1
+    try:
+        return msgspec.json.decode(body, type=_Choices).n or 1
+    except msgspec.DecodeError:
+        return 1  # whoever is asked will refuse it
+
+
+def _unkept(error: StoreError) -> Failure:
+    return failure("limits_unavailable", 503, error, (b"retry-after", b"5"))
