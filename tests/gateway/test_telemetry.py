@@ -184,7 +184,7 @@ async def test_a_body_over_the_limit_is_refused_packed_or_not() -> None:
         assert (await served.ask(post(b" " * 1001))).status == 413
         bomb = gzip.compress(b" " * (1000 * UNPACKED + 1))
         told = await refusal(served, post(bomb, "application/json", "content-encoding: gzip"), 413)
-            assert told.startswith("Unpacked, the body is larger than 4,000 bytes.")
+        assert told.startswith("Unpacked, the body is larger than 4,000 bytes.")
 
 
 async def test_packed_bodies_may_be_of_several_parts_but_not_broken() -> None:
