@@ -1,7 +1,7 @@
 """Spans that arrive while their traces still grow: each message is read with what is known of its traces already."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from headway.core.span import Span
 from headway.core.task import SpanId
 from headway.trace.sources.otel.reading import Reader, Reading
 from headway.trace.sources.otel.traces import is_id
+from headway.trace.sources.otel.units import rescaled
 from headway.trace.sources.otel.whole import whole
 from headway.wire.otel import SPAN_DIGITS, TRACE_DIGITS, RawSpan
 
@@ -53,10 +54,11 @@ class Inbox:
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._kept = 0
 
-    def take(self, raws: Iterable[RawSpan]) -> Taken:
+    def take(self, raws: Sequence[RawSpan]) -> Taken:
         """Read the spans of one message."""
         fresh: dict[str, list[bytes]] = {}
         rejected = 0
+        rescaled(raws)
         for raw in raws:
             if is_id(raw.trace, TRACE_DIGITS) and is_id(raw.id, SPAN_DIGITS):
                 fresh.setdefault(raw.trace, []).append(self._encoder.encode(self._reader.read(raw)))

@@ -72,6 +72,8 @@ class Reading(Struct, frozen=True, array_like=True, gc=False):
     trait: Trait | None = None
     asked: str | None = None
     """The first words of what the user asked, on one line."""
+    rescaled: bool = False
+    """Whether its times were written in another unit than the format's."""
 
 
 class Reader:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from headway.core.task import TaskId
 from headway.trace.sources.digests import span_id, task_id
@@ -11,6 +12,7 @@ from headway.trace.sources.fields.flush import flushed, without_times
 from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.scalars import NO_COUNT
 from headway.trace.sources.otel.reading import Reader, Reading
+from headway.trace.sources.otel.units import rescaled
 from headway.trace.sources.otel.whole import whole
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece, Timing
@@ -41,8 +43,12 @@ class Traces:
         if not sound(spans):
             for number, raw in enumerate(spans):
                 self._name(raw, where, number)
-        for raw in spans:
-            found.setdefault(raw.trace, []).append(self._reader.read(raw))
+        wrong = frozenset(rescaled(spans))
+        for number, raw in enumerate(spans):
+            reading = self._reader.read(raw)
+            found.setdefault(raw.trace, []).append(
+                structs.replace(reading, rescaled=True) if number in wrong else reading
+            )
         for _ in range(self._reader.impossible - before):
             skips.add(NO_COUNT, where)
         for task, readings in found.items():

@@ -16,6 +16,10 @@ _SAME: Final = 0.1
 """Seconds between two records of one moment that were written in different places of the code."""
 _HIGHEST: Final = 16
 """Levels between a call and its engine's own span: a gateway or two, each with an HTTP client and a server."""
+_UNITS: Final = (
+    "Times of {} were written in another unit than the format's and read in the one that brings them to the others, or"
+    " into this century."
+)
 _STREAMS: Final = "The end of a stream was taken from the record that was written when it had been read."
 _TOOLS: Final = (
     "These conventions had no spans for tools: nameless spans that lie between calls and hold nothing were taken for"
@@ -47,6 +51,8 @@ def whole(readings: Sequence[Reading]) -> Whole:
         _count_attempts(spans, readings, above)
         remarks += _find_tools(spans, readings, above)
         remarks += _end_streams(spans, readings)
+    if odd := sum([reading.rescaled for reading in readings]):
+        remarks.append(_UNITS.format("1 span" if odd == 1 else f"{odd:,} spans"))
     _name_models(spans)
     remarks += find_issuers(spans)
     waits, told = waits_between(spans)
