@@ -3,13 +3,18 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from headway.app.config.exporting import traces_url
 from headway.core import budget, config
 from headway.core.errors import BadInputError
+from headway.core.log_lines import LogFormat
+from headway.gateway.caches.station import PATIENCE_SECONDS
+from headway.policy.cache import rules
+from headway.policy.cache.worthy import TAG
 from headway.wire.dialects import BY_NAME, CHAT, EMBEDDINGS
 
 _SIZE: Final = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
@@ -71,6 +76,7 @@ Bytes = Annotated[
     int, BeforeValidator(_size), Field(gt=0), WithJsonSchema({"type": ["integer", "string"], "examples": ["16 MiB"]})
 ]
 Url = Annotated[str, AfterValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
+TracesUrl = Annotated[str, AfterValidator(traces_url), WithJsonSchema({"type": "string", "format": "uri"})]
 Port = Annotated[int, Field(ge=0, le=65535)]
 DialectName = Annotated[str, AfterValidator(_dialect), WithJsonSchema({"enum": sorted(BY_NAME)})]
 
@@ -169,12 +175,85 @@ class Embedded(Table):
     """Memory for prompts that have left their slot, for each replica, in MiB."""
 
 
+_RULE: Final = rules.CacheRule(name="-")
+
+
+class CacheRule(Table):
+    """For which calls answers are kept, and how; the first that covers a call counts."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """By which figures and people know it."""
+    path: Literal[
+        "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/messages/count_tokens"
+    ] = "/v1/chat/completions"
+    """Where the calls come in."""
+    models: Annotated[list[str], Field(min_length=1)] = ["*"]
+    """Models, after aliases; * and ? stand for any letters and any one."""
+    mode: Literal["off", "exact", "semantic", "shadow"] = _RULE.mode
+    """exact: the same question to the byte; semantic: one that means the same, too, once that was measured to be right;
+    shadow: measure only."""
+    ttl: Wait = _RULE.ttl
+    """How long an answer is fresh."""
+    stale: Seconds = _RULE.stale
+    """How long after that it is given while it is asked for anew."""
+    wait: Seconds = _RULE.wait
+    """How long a call waits at most for another's answer to the same question."""
+    tags: list[Annotated[str, Field(pattern=TAG)]] = Field(default=[])
+    """By which its answers can be dropped, beside those that requests name."""
+    version: str = _RULE.version
+    """Change it, and nothing that was kept before is given."""
+    largest: Bytes = _RULE.largest
+    """Longest answer that is kept."""
+    threshold: Annotated[float, Field(gt=0, le=1)] = _RULE.threshold
+    """Similarity (cosine) from which on two questions may mean the same."""
+    error: Annotated[float, Field(gt=0, lt=1)] = _RULE.error
+    """Share of wrong answers below which answers may be given by meaning."""
+
+
+class Cache(Table):
+    """Answers given again; off for all calls that no rule covers."""
+
+    bytes: Bytes = 64 << 20
+    """Memory for all answers of one process."""
+    questions: Bytes = 32 << 20
+    """Memory for the questions of one rule that compares by meaning."""
+    redis: Annotated[str, Field(pattern="^(redis|rediss|valkey|unix)://")] | None = None
+    """Where several processes share answers, e.g. redis://127.0.0.1:6379/1."""
+    redis_env: Annotated[str, Field(min_length=1)] | None = None
+    """Environment variable with that address instead, if it holds a password."""
+    patience: Wait = PATIENCE_SECONDS
+    """What a call waits at most for Redis or for its question to be understood."""
+    rules: list[CacheRule] = Field(default=[])
+    """In the order in which they count."""
+
+
+class Export(Table):
+    """Where recorded spans go on to, as OTLP over HTTP; see docs/observe.md."""
+
+    endpoint: TracesUrl | None = None
+    """Base URL; /v1/traces is added. Left out: OTEL_EXPORTER_OTLP_ENDPOINT, and without it nothing is exported."""
+    headers_env: Annotated[str, Field(min_length=1)] | None = None
+    """Environment variable with headers, name=value,name=value; left out: OTEL_EXPORTER_OTLP_HEADERS."""
+
+
+class Log(Table):
+    """What is said on standard error."""
+
+    format: LogFormat = "text"
+    """Lines for a person, or JSON for a machine."""
+    calls: bool = False
+    """A line for each call, too."""
+
+
 class File(Table):
     """Headway's configuration: one file for the gateway, budgets and prices."""
 
     gateway: Gateway = Gateway()
     replicas: list[Replica] = Field(default=[])
     embedded: Embedded | None = None
+    cache: Cache | None = None
+    export: Export = Export()
+    log: Log = Log()
     budget: dict[str, Any] | None = None
     """Read by `headway explain --budget`; see docs/budgets.md."""
     prices: dict[str, Any] | None = None

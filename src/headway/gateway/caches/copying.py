@@ -55,6 +55,11 @@ class Copying:
         """As `Client.buffered_bytes`."""
         return self._client.buffered_bytes
 
+    @property
+    def address(self) -> str:
+        """As `Client.address`."""
+        return self._client.address
+
     def expire(self, now: float) -> None:
         """As `Client.expire`."""
         self._client.expire(now)
@@ -125,6 +130,7 @@ class Nobody:
 
     deadline = math.inf
     buffered_bytes = 0
+    address = ""
 
     def expire(self, now: float) -> None:
         """It has no deadline."""

@@ -1,12 +1,13 @@
 """What a cache has done, rule by rule, and as a page of Prometheus' text format."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
+from headway.gateway.exposition import family
 from headway.policy.cache.kept import CacheFigures, Kept
 from headway.policy.cache.shadow import ShadowFigures
 
@@ -91,25 +92,25 @@ def page(report: Report) -> bytes:
 
 def _lines(report: Report) -> Iterator[str]:
     rules = report.rules.items()
-    hits = [(_labels(rule=name, source=source), n) for name, one in rules for source, n in one.hits.items()]
+    hits = [({"rule": name, "source": source}, n) for name, one in rules for source, n in one.hits.items()]
     yield from _family("hits_total", "counter", "Answers given again, by where they came from.", hits)
-    misses = [(_labels(rule=name), one.misses) for name, one in rules]
+    misses = [({"rule": name}, one.misses) for name, one in rules]
     yield from _family("misses_total", "counter", "Calls made because no answer was there.", misses)
-    anew = [(_labels(rule=name), one.refreshes) for name, one in rules]
+    anew = [({"rule": name}, one.refreshes) for name, one in rules]
     yield from _family("refreshes_total", "counter", "Calls made to have a stale answer anew.", anew)
-    passed = [(_labels(rule=name, reason=reason), n) for name, one in rules for reason, n in one.bypassed.items()]
+    passed = [({"rule": name, "reason": reason}, n) for name, one in rules for reason, n in one.bypassed.items()]
     yield from _family("bypassed_total", "counter", "Calls that were to pass the cache by, or had to.", passed)
-    kept = [(_labels(rule=name), one.kept) for name, one in rules]
+    kept = [({"rule": name}, one.kept) for name, one in rules]
     yield from _family("kept_total", "counter", "Answers that were kept.", kept)
-    lost = [(_labels(rule=name, reason=reason), n) for name, one in rules for reason, n in one.not_kept.items()]
+    lost = [({"rule": name, "reason": reason}, n) for name, one in rules for reason, n in one.not_kept.items()]
     yield from _family("not_kept_total", "counter", "Answers that were not kept, by why.", lost)
-    served = [(_labels(rule=name), one.bytes_served) for name, one in rules]
+    served = [({"rule": name}, one.bytes_served) for name, one in rules]
     yield from _family("served_bytes_total", "counter", "Bytes of answers given again.", served)
-    seconds = [(_labels(rule=name), one.seconds_saved) for name, one in rules]
+    seconds = [({"rule": name}, one.seconds_saved) for name, one in rules]
     yield from _family("saved_seconds_total", "counter", "Seconds that the calls not made would have taken.", seconds)
-    money = [(_labels(rule=name), one.cost_saved / _MICRO) for name, one in rules]
+    money = [({"rule": name}, one.cost_saved / _MICRO) for name, one in rules]
     yield from _family("saved_usd_total", "counter", "Money not spent, where the cost is known.", money)
-    unknown = [(_labels(rule=name), one.cost_unknown) for name, one in rules]
+    unknown = [({"rule": name}, one.cost_unknown) for name, one in rules]
     yield from _family("cost_unknown_total", "counter", "Answers given again whose cost is not known.", unknown)
     yield from _memory(report)
     yield from _shadows(report.shadows)
@@ -120,21 +121,21 @@ def _lines(report: Report) -> Iterator[str]:
 def _memory(report: Report) -> Iterator[str]:
     memory, changes = report.memory, report.changes
     ways = {"evicted": changes.evicted, "expired": changes.expired, "dropped": changes.invalidated}
-    gone = [(_labels(reason=reason), n) for reason, n in ways.items()]
+    gone = [({"reason": reason}, n) for reason, n in ways.items()]
     yield from _family("removed_total", "counter", "Answers that are kept no more: for room, by age, by order.", gone)
-    yield from _family("entries", "gauge", "Answers kept in memory.", [("", memory.entries)])
-    yield from _family("bytes", "gauge", "Memory that they take.", [("", memory.bytes)])
-    yield from _family("limit_bytes", "gauge", "Memory that they may take.", [("", memory.limit)])
+    yield from _family("entries", "gauge", "Answers kept in memory.", [({}, memory.entries)])
+    yield from _family("bytes", "gauge", "Memory that they take.", [({}, memory.bytes)])
+    yield from _family("limit_bytes", "gauge", "Memory that they may take.", [({}, memory.limit)])
     if memory.bytes:
-        density = [("", memory.worth / memory.bytes)]
+        density = [({}, memory.worth / memory.bytes)]
         what = "Seconds saved so far by what is kept, for each byte that it takes."
         yield from _family("value_density_seconds_per_byte", "gauge", what, density)
-    yield from _family("flights", "gauge", "Calls under way that others may wait for.", [("", memory.waiting)])
+    yield from _family("flights", "gauge", "Calls under way that others may wait for.", [({}, memory.waiting)])
 
 
 def _shadows(shadows: Mapping[str, ShadowFigures]) -> Iterator[str]:
     counts = [
-        (_labels(rule=name, outcome=outcome), n)
+        ({"rule": name, "outcome": outcome}, n)
         for name, one in shadows.items()
         for outcome, n in (
             ("asked", one.asked),
@@ -145,30 +146,19 @@ def _shadows(shadows: Mapping[str, ShadowFigures]) -> Iterator[str]:
     ]
     what = "Questions compared by meaning: asked, an answer found, and whether the fresh one said the same."
     yield from _family("shadow_total", "counter", what, counts)
-    bounds = [(_labels(rule=name), error[2]) for name, one in shadows.items() if (error := one.error()) is not None]
+    bounds = [({"rule": name}, error[2]) for name, one in shadows.items() if (error := one.error()) is not None]
     what = "Share of answers found by meaning that are wrong, upper bound of its 95 % interval."
     yield from _family("shadow_error_upper", "gauge", what, bounds)
 
 
 def _shared(shared: Shared) -> Iterator[str]:
-    yield from _family("shared_up", "gauge", "1: the shared store answers.", [("", int(shared.up))])
-    yield from _family("shared_lookups_total", "counter", "Answers looked for there.", [("", shared.lookups)])
-    yield from _family("shared_found_total", "counter", "Answers found there.", [("", shared.found)])
-    yield from _family("shared_troubles_total", "counter", "Times it could not be used.", [("", shared.troubles)])
+    yield from _family("shared_up", "gauge", "1: the shared store answers.", [({}, int(shared.up))])
+    yield from _family("shared_lookups_total", "counter", "Answers looked for there.", [({}, shared.lookups)])
+    yield from _family("shared_found_total", "counter", "Answers found there.", [({}, shared.found)])
+    yield from _family("shared_troubles_total", "counter", "Times it could not be used.", [({}, shared.troubles)])
     what = "Looks and answers given up because too many were under way."
-    yield from _family("shared_turned_away_total", "counter", what, [("", shared.turned_away)])
+    yield from _family("shared_turned_away_total", "counter", what, [({}, shared.turned_away)])
 
 
-def _family(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> Iterator[str]:
-    yield f"# HELP headway_cache_{name} {what}"
-    yield f"# TYPE headway_cache_{name} {kind}"
-    for labels, value in samples:
-        yield f"headway_cache_{name}{labels} {value!r}"
-
-
-def _labels(**labels: str) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def _family(name: str, kind: str, what: str, samples: Sequence[tuple[Mapping[str, str], float]]) -> Iterator[str]:
+    return family(f"headway_cache_{name}", kind, what, samples)

@@ -14,7 +14,9 @@ Wish = Literal["usual", "anew", "never"]
 TAGS_HEADER: Final = b"x-headway-cache-tags"
 MOST_TAGS: Final = 16
 """That one request may name."""
-_TAG: Final = re.compile(r"[A-Za-z0-9._:/@+-]{1,64}")
+TAG: Final = "^[A-Za-z0-9._:/@+-]{1,64}$"
+"""What a tag looks like, as a pattern."""
+_TAG: Final = re.compile(TAG[1:-1])
 _NO_TAGS: Final = frozenset[str]()
 _STATE: Final = (b'"n"', b'"conversation"', b'"container"', b'"background"')
 _COMPLETE: Final = frozenset(
