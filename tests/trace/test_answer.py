@@ -1,6 +1,8 @@
 from findings import broken
-from tasks import call, tool
+from msgspec import structs
+from tasks import T0, call, tool
 
+from headway.core.span import ModelCall, Span
 from headway.trace.answer import task_ttft
 from headway.trace.study import study
 
@@ -25,3 +27,28 @@ def test_what_broke_off_and_was_answered_by_another_call_does_not_count() -> Non
 def test_a_call_that_broke_off_after_it_had_asked_for_tools_was_no_answer() -> None:
     spans = [call("a", 0, 2, asks=("1",)), tool("t", 2, 3, by="a"), broken(call("b", 3, 4, asks=("2",)))]
     assert task_ttft(study(spans), []) is None
+
+
+def shown(one: Span, *, stream: bool | None, first_visible: float | None = None) -> Span:
+    """The record says that it had text for the user."""
+    assert isinstance(one.work, ModelCall)
+    return structs.replace(one, work=structs.replace(one.work, shown=True, stream=stream, first_visible=first_visible))
+
+
+def test_text_that_was_shown_beside_tool_calls_is_the_first_that_the_user_sees() -> None:
+    rest = [tool("t", 2, 3, by="a"), call("b", 3, 4)]
+    asking = call("a", 0, 2, asks=("1",))
+    assert task_ttft(study([shown(asking, stream=False), *rest]), []) == 2  # it came whole
+    assert task_ttft(study([shown(asking, stream=True, first_visible=T0 + 0.5), *rest]), []) == 0.5
+    notes: list[str] = []
+    assert task_ttft(study([shown(asking, stream=None), *rest]), notes) is None
+    assert notes == ["Task TTFT is unknown: the first text, beside tool calls, was not timed."]
+
+
+def test_text_beside_tool_calls_that_nobody_is_known_to_have_been_shown_is_told_and_not_counted() -> None:
+    notes: list[str] = []
+    asking = shown(call("a", 0, 2, asks=("1",)), stream=True, first_visible=T0 + 0.5)
+    assert isinstance(asking.work, ModelCall)
+    asking = structs.replace(asking, work=structs.replace(asking.work, shown=False))
+    assert task_ttft(study([asking, tool("t", 2, 3, by="a"), call("b", 3, 4)]), notes) == 4
+    assert notes[0].startswith("Text stood beside the tool calls of 1 earlier answer; whether")

@@ -80,7 +80,7 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     first_visible: float | None = None
     """When the first text that a user can see (content, not reasoning, not tool arguments) arrived."""
     shown: bool = False
-    """Whether the record says that a person saw this text as it came, even if it goes on to call tools."""
+    """Whether the record says that it had text for a person to see, even if it goes on to call tools."""
     last_token: float | None = None
     itl: Itl | None = None
     usage: Usage = field(default_factory=Usage)

@@ -13,13 +13,9 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     """Task TTFT: first visible output - the user's request; seconds. Where it is unknown, ``notes`` says why."""
     tree = case.tree
     loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
-    shown = [
-        span.work.first_visible
-        for span, _ in loop
-        if type(span.work) is ModelCall and span.work.shown and span.work.first_visible is not None
-    ]
-    if shown:
-        return tree.axis(min(shown))
+    shown = next(((span.work, end) for span, end in loop if type(span.work) is ModelCall and span.work.shown), None)
+    if shown is not None:
+        return _first_of(*shown, case, notes)
     issuers = {span.work.issued_by for span in tree.spans if type(span.work) is ToolUse}
     answers = [
         (span.work, end)
@@ -34,16 +30,23 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
         notes.append("Task TTFT is unknown: the loop does not end with an answer.")
         return None
     call, end = answers[-1]
-    if len(answers) > 1:
+    asking = [span.work for span, _ in loop if type(span.work) is ModelCall and _asks(span.work)]
+    if beside := sum(one.first_visible is not None for one in asking):
         notes.append(
-            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
-            " been read by another call, not by the user."
+            f"Text stood beside the tool calls of {beside:,} earlier answer{'s' * (beside > 1)}; whether the user was"
+            " shown it is not recorded, so task TTFT does not count it."
         )
+    return _first_of(call, end, case, notes)
+
+
+def _first_of(call: ModelCall, end: float, case: Study, notes: list[str]) -> float | None:
+    """When the first text of a call was seen: what was not streamed came at its end."""
     if call.first_visible is not None:
-        return tree.axis(call.first_visible)
+        return case.tree.axis(call.first_visible)
     if call.stream is False:
         return end
-    notes.append("Task TTFT is unknown: the answer's first visible text was not timed.")
+    what = "first text, beside tool calls," if _asks(call) else "answer's first visible text"
+    notes.append(f"Task TTFT is unknown: the {what} was not timed.")
     return None
 
 

@@ -7,9 +7,11 @@ from sessions import agents, assert_unharmed, at, calls, chats, reasons, tools, 
 from headway.core.span import ToolUse
 from headway.core.usage import Usage
 from headway.trace.anatomy import dissect
+from headway.trace.answer import task_ttft
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.trace.sources.workloads.kv_cache_tester import KvCacheTester
+from headway.trace.study import study
 
 
 def request(t: float, inputs: str, stop: str, api_time: float | None, **more: object) -> dict[str, object]:
@@ -145,3 +147,12 @@ def test_no_damage_raises() -> None:
 def test_no_damage_to_real_files_raises() -> None:
     compact = sample("workloads/kv-cache-tester/traces_compact.jsonl").read_bytes()[:60_000]
     assert_unharmed(KvCacheTester, [compact], 40)
+
+
+def test_an_answer_with_text_beside_its_tool_calls_was_shown_when_it_came() -> None:
+    (piece,) = take(
+        request(0, "text", "tool_use", 4, output_types=["text", "thinking", "tool_use"]),
+        request(7, "tool_result", "end_turn", 2, output_types=["thinking"]),
+    )[0]
+    assert [call.shown for call in calls(piece)] == [True, False]
+    assert task_ttft(study(piece.spans), []) == 4

@@ -40,6 +40,7 @@ class _Request(Struct, rename={"read": "in"}):
     read: _Count | None = None
     out: _Count | None = None
     input_types: list[str] = field(default_factory=list[str])
+    output_types: list[str] = field(default_factory=list[str])
     stop: str | None = None
     api_time: _Seconds | None = None
     ttft: _Seconds | None = None
@@ -142,6 +143,7 @@ class _Turn:
             model=request.model,
             stream=request.type == "s",
             first_token=None if first is None or end is None or first > end else first,
+            shown="text" in request.output_types,
             usage=Usage(input_tokens=request.read, output_tokens=request.out),
             finish_reason=request.stop or None,
         )
