@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -16,13 +17,20 @@ from headway.core.clock import SystemClock
 from headway.core.config import Limits, Recording
 from headway.core.errors import BadInputError
 from headway.core.fleet import Replica, ReplicaId
+from headway.core.log_lines import LogFormat
+from headway.core.money import Price
 from headway.gateway.app import Gateway
 from headway.gateway.engines import EmbeddedFleet, EngineSpec
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Prober
+from headway.gateway.hosts import is_loopback
 from headway.gateway.ids import Ids
+from headway.gateway.observer.endpoint import Endpoint
+from headway.gateway.observer.process import ObserverProcess
+from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
 from headway.policy.identify import Identifier
+from headway.trace.follow import Follower
 from headway.trace.record import Recorder
 from headway.trace.store import Store
 
@@ -56,6 +64,13 @@ class Service(Struct, frozen=True, kw_only=True):
     policy: str = DEFAULT
     limits: Limits = Limits()
     drain: float = DRAIN_SECONDS
+    export: Endpoint | None = None
+    """Where recorded spans go on to."""
+    log: LogFormat = "text"
+    log_calls: bool = False
+    """A line of the log for each call, where calls are recorded."""
+    prices: dict[str, Price] = {}
+    """Own prices of models, before the list's."""
 
 
 class ReadyReplica(Struct, frozen=True, kw_only=True):
@@ -93,10 +108,13 @@ async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
         await drain.wait()
         calls = running.in_flight()
         _LOG.info(
-            "stopping: %d calls under way, %g s for them to end; signal again to stop at once", calls, service.drain
+            "stopping: %d calls under way, %g s for them to end; signal again to stop at once",
+            calls,
+            service.drain,
+            extra={"event": "stopping"},
         )
         await _unless(at_once, running.gateway.close(service.drain))
-    _LOG.info("stopped")
+    _LOG.info("stopped", extra={"event": "stopped"})
 
 
 @contextmanager
@@ -137,6 +155,9 @@ class _Running:
         self._stack = stack
         self._logged: ReplicaId | None = None
         """Of this replica it is in the log already that it went down."""
+        self._observer: ObserverProcess | None = None
+        self._begin = 0
+        """Where in the store the spans of this run begin."""
         self.fleet = LiveFleet(service.upstreams, on_change=self._turned)
         policy = load(service.policy)
         if not service.upstreams and service.embedded is None:
@@ -166,6 +187,7 @@ class _Running:
         engines = self._reserve_engines()
         host, port = await self.gateway.start(service.host, service.port, service.allow_hosts)
         stack.push_async_callback(self.gateway.close, 0.0)
+        self._start_observer(host, port)
         admin = await self._start_dashboard()
         if engines is not None:
             await engines.start()
@@ -186,9 +208,37 @@ class _Running:
         if self._service.store is None:
             return None
         store = self._stack.enter_context(Store(self._service.store))
+        with Follower(store.path) as follower:
+            self._begin = follower.end()
+        self._stack.push_async_callback(self._stop_observer)
         recorder = Recorder(store, Recording().buffer_spans)
         self._stack.push_async_callback(asyncio.to_thread, recorder.close)
         return recorder
+
+    def _start_observer(self, host: str, port: int) -> None:
+        service = self._service
+        if service.store is None:
+            return
+        export = service.export
+        if export is not None and _is_at(export.url, host, port):
+            _LOG.warning("spans are not exported: the endpoint %s is this gateway itself", export.url)
+            export = None
+        watch = Watch(
+            store=str(service.store.absolute()),
+            begin=self._begin,
+            export=export,
+            calls=service.log_calls,
+            log_format=service.log,
+            prices=service.prices,
+        )
+        self._observer = ObserverProcess(watch)
+        self._observer.start()
+        self.gateway.further_metrics = self._observer.page
+
+    async def _stop_observer(self) -> None:
+        """After the recorder, so that it sees the last spans too."""
+        if self._observer is not None:
+            await self._observer.stop()
 
     async def _start_dashboard(self) -> str | None:
         service = self._service
@@ -223,9 +273,9 @@ class _Running:
 
     def _turned(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
         if healthy:
-            _LOG.info("replica %s is up: %s", replica, reason)
+            _LOG.info("replica %s is up: %s", replica, reason, extra={"event": "replica_up", "replica": replica})
         elif replica != self._logged:
-            _LOG.warning("replica %s is down: %s", replica, reason)
+            _LOG.warning("replica %s is down: %s", replica, reason, extra={"event": "replica_down", "replica": replica})
 
     async def _start_prober(self) -> None:
         replicas = [load.replica for load in self.fleet.view().loads]
@@ -236,3 +286,9 @@ class _Running:
         prober = Prober(self.fleet, fetch, discover=discover)
         prober.start()
         self._stack.push_async_callback(prober.stop)
+
+
+def _is_at(url: str, host: str, port: int) -> bool:
+    """Whether a URL names the gateway: exported to itself, spans would come back for ever."""
+    named = urlsplit(url)
+    return named.port == port and (named.hostname in {host, "localhost"} or is_loopback(named.hostname or ""))

@@ -1,6 +1,7 @@
 """Prices that a person writes: for own models, and where the list is not what one pays."""
 
 import tomllib
+from collections.abc import Mapping
 from math import inf
 
 import msgspec
@@ -32,8 +33,21 @@ def read_prices(text: str, name: str) -> dict[str, Price]:
         BadInputError: it is no TOML, or a price is missing, negative or misspelt.
     """
     try:
-        found = msgspec.convert(tomllib.loads(text), _File).prices
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(f"{name} has no prices that can be read: {error}.", fix=_FIX) from error
+    return prices_in(document, name)
+
+
+def prices_in(document: Mapping[str, object], name: str) -> dict[str, Price]:
+    """The same of a file whose TOML was read.
+
+    Raises:
+        BadInputError: a price is missing, negative or misspelt.
+    """
+    try:
+        found = msgspec.convert(document, _File).prices
+    except msgspec.ValidationError as error:
         raise BadInputError(f"{name} has no prices that can be read: {error}.", fix=_FIX) from error
     return {model: _price(written, f'{name}: prices."{model}"') for model, written in found.items()}
 

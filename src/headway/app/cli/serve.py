@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from headway.core.log_lines import LogFormat
+
 if TYPE_CHECKING:
     from headway.app.config.written import File
     from headway.app.service import Ready
@@ -69,6 +71,12 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     stall_seconds: Annotated[
         str | None, typer.Option(help="What it may take between two bytes of it.", show_default="120")
     ] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help="Lines of the log: for a person, or JSON.", show_default="text")
+    ] = None,
+    log_calls: Annotated[
+        bool | None, typer.Option("--log-calls", help="A line of the log for each call.", show_default=False)
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Say on standard output, in one line of JSON, when all is ready.")
     ] = False,
@@ -84,7 +92,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     import uvloop
 
     from headway.app.cli.logs import log_to_stderr
-    from headway.app.config.serving import service_of, with_flags
+    from headway.app.config.serving import service_of, with_flags, with_log
     from headway.app.service import serve as run
     from headway.gateway.collector import collect_seldom
 
@@ -107,8 +115,9 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         "stall_seconds": stall_seconds,
     }
     file = _engines(with_flags(written, gateway, limits), upstream or [], embedded, weights)
+    file = with_log(file, log_format, calls=log_calls)
     service = service_of(file, path.absolute().parent, os.environ)
-    log_to_stderr()
+    log_to_stderr(service.log)
     collect_seldom()
     uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
 

@@ -7,14 +7,18 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from headway.app.config.exporting import endpoint_of
 from headway.app.config.written import Embedded, File, Gateway, Limits, Replica
 from headway.app.service import Embedded as ServedEngines
 from headway.app.service import Service
-from headway.core import config, fleet
+from headway.core import config, fleet, own_prices
 from headway.core.errors import BadInputError
+from headway.core.log_lines import LogFormat
 from headway.gateway.engines import EngineSpec
 from headway.gateway.models import find
+from headway.gateway.observer.endpoint import Endpoint
 
+_RECORD: Final = "Record (`record = true` under [gateway], no --no-record), or leave it out."
 _WAY_OUT: Final = "Give bytes or e.g. 16MiB for a size, seconds or e.g. 2min for a time."
 
 
@@ -32,6 +36,12 @@ def with_flags(file: File, gateway: Mapping[str, object], limits: Mapping[str, s
     given = {key: value for key, value in gateway.items() if value is not None}
     changed = {"limits": _limits(file.gateway.limits, limits), **given}
     return file.model_copy(update={"gateway": Gateway.model_validate(dict(file.gateway) | changed)})
+
+
+def with_log(file: File, form: LogFormat | None, *, calls: bool | None) -> File:
+    """The configuration with what the command line says about the log."""
+    given = {name: value for name, value in (("format", form), ("calls", calls)) if value is not None}
+    return file.model_copy(update={"log": file.log.model_copy(update=given)})
 
 
 def _limits(written: Limits, flags: Mapping[str, str | None]) -> Limits:
@@ -79,7 +89,26 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         policy=gateway.policy,
         limits=config.Limits(**dict(gateway.limits)),
         drain=gateway.drain,
+        export=_export(file, environment),
+        log=file.log.format,
+        log_calls=_log_calls(file),
+        prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )
+
+
+def _export(file: File, environment: Mapping[str, str]) -> Endpoint | None:
+    written = file.export
+    if file.gateway.record:
+        return endpoint_of(written.endpoint, written.headers_env, environment)
+    if written.endpoint is not None:
+        raise BadInputError("What is exported is what is recorded, and recording is off.", fix=_RECORD)
+    return None
+
+
+def _log_calls(file: File) -> bool:
+    if file.log.calls and not file.gateway.record:
+        raise BadInputError("The log of calls is made of what is recorded, and recording is off.", fix=_RECORD)
+    return file.log.calls
 
 
 def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> tuple[fleet.Replica, ...]:
