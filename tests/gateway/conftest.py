@@ -11,6 +11,7 @@ ON_UVLOOP = {
     "test_call",
     "test_clients",
     "test_dialects",
+    "test_door",
     "test_drain",
     "test_faults",
     "test_hosts",
