@@ -105,10 +105,13 @@ async def test_a_key_is_asked_for_and_goes_no_further(house: House, caplog: pyte
     seen: list[bytes] = []
     key = house.key("acme")
     caplog.set_level(logging.DEBUG)
-    async with Opened(house) as door, raw_engine(whole(b"{}"), seen=seen) as engine:
-        async with serving(engine, door=door) as served:
-            answer = await served.ask(chat(f"authorization: Bearer {key}\r\nx-api-key: {key}\r\n"))
-            span, _ = await served.call()
+    async with (
+        Opened(house) as door,
+        raw_engine(whole(b"{}"), seen=seen) as engine,
+        serving(engine, door=door) as served,
+    ):
+        answer = await served.ask(chat(f"authorization: Bearer {key}\r\nx-api-key: {key}\r\n"))
+        span, _ = await served.call()
     assert answer.status == 200
     assert span.tenant == "acme"
     told = repr(seen) + repr(span) + repr(answer) + caplog.text
@@ -149,15 +152,19 @@ async def test_models_that_a_tenant_may_not_call(house: House) -> None:
 
 async def test_a_limit_says_which_it_is_its_value_its_use_and_when_it_frees(house: House) -> None:
     key = house.key("acme", CallerLimits(requests_per_minute=Limit(1)))
-    async with Opened(house) as door, FakeEngine() as engine, serving(engine, door=door) as served:
-        async with client(served, key) as caller:
+    async with (
+        Opened(house) as door,
+        FakeEngine() as engine,
+        serving(engine, door=door) as served,
+        client(served, key) as caller,
+    ):
+        await caller.chat.completions.create(model="m", messages=QUESTION)
+        with pytest.raises(
+            openai.RateLimitError, match=r"limit of 1 request a minute: 1 request (is|are) used"
+        ) as caught:
             await caller.chat.completions.create(model="m", messages=QUESTION)
-            with pytest.raises(
-                openai.RateLimitError, match=r"limit of 1 request a minute: 1 request (is|are) used"
-            ) as caught:
-                await caller.chat.completions.create(model="m", messages=QUESTION)
-            assert caught.value.code == "requests_limit"
-            assert 1 <= int(caught.value.response.headers["retry-after"]) <= 62
+        assert caught.value.code == "requests_limit"
+        assert 1 <= int(caught.value.response.headers["retry-after"]) <= 62
     assert len(engine.requests) == 1
 
 
@@ -191,16 +198,19 @@ async def test_a_client_that_leaves_is_charged_what_was_reserved_and_its_place_i
     key = house.key("acme", CallerLimits(concurrency=Limit(1)))
     held = Reply(chunks=("a",), gate=asyncio.Event())
     replies = [held, Reply(content="x"), Reply(content="x")]
-    async with Opened(house) as door, FakeEngine(lambda _: replies.pop(0)) as engine:
-        async with serving(engine, door=door) as served:
-            async with served.connect() as (_, writer):
-                writer.write(chat(f"authorization: Bearer {key}\r\n", stream=True))
-                await engine.until(lambda: engine.active == 1)
-                refused = await ask(served, key)
-                assert (refused.status, refused.error["code"]) == (429, "concurrency_limit")
-            await engine.wait_cancelled()
-            await served.spans(calls=2)
-            assert (await ask(served, key)).status == 200
+    async with (
+        Opened(house) as door,
+        FakeEngine(lambda _: replies.pop(0)) as engine,
+        serving(engine, door=door) as served,
+    ):
+        async with served.connect() as (_, writer):
+            writer.write(chat(f"authorization: Bearer {key}\r\n", stream=True))
+            await engine.until(lambda: engine.active == 1)
+            refused = await ask(served, key)
+            assert (refused.status, refused.error["code"]) == (429, "concurrency_limit")
+        await engine.wait_cancelled()
+        await served.spans(calls=2)
+        assert (await ask(served, key)).status == 200
 
 
 async def test_many_at_once_never_pass_a_limit(house: House) -> None:
@@ -306,8 +316,11 @@ async def test_who_may_see_metrics_and_how_the_fleet_fares(house: House) -> None
 async def test_a_stream_is_settled_and_its_client_gets_all_of_it(house: House) -> None:
     events = b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
     key = house.key("acme", CallerLimits(concurrency=Limit(1)))
-    async with Opened(house) as door, raw_engine(streamed(events), streamed(events)) as engine:
-        async with serving(engine, door=door) as served:
-            for _ in range(2):
-                raw = await served.raw(chat(f"authorization: Bearer {key}\r\nconnection: close\r\n", stream=True))
-                assert events in raw
+    async with (
+        Opened(house) as door,
+        raw_engine(streamed(events), streamed(events)) as engine,
+        serving(engine, door=door) as served,
+    ):
+        for _ in range(2):
+            raw = await served.raw(chat(f"authorization: Bearer {key}\r\nconnection: close\r\n", stream=True))
+            assert events in raw
