@@ -125,6 +125,9 @@ class Step(Struct, frozen=True, kw_only=True, tag="step", omit_defaults=True, gc
     """A piece of the agent's own structure: a task, an agent, a stage, a wrapper."""
 
     agent: str | None = None
+    used: Usage | None = None
+    """What the record says that all in it used together, where it does not say that of each call; so too the next."""
+    cost: MicroUsd | None = None
 
 
 class HumanWait(Struct, frozen=True, tag="human", gc=False):

@@ -11,6 +11,7 @@ from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.answer import task_ttft
 from headway.trace.loop import Turn, spent
+from headway.trace.own_totals import Told
 from headway.trace.path import Segment
 from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, RETRY, TOOL, Phase, engine_tpot
 from headway.trace.prices import PriceOf, price_for
@@ -93,6 +94,8 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     cost: MicroUsd | None
     spent: Spent
     """The same sums as far as the calls tell: lower bounds where ``usage`` and ``cost`` are unknown."""
+    own_totals: tuple[Told, ...] = ()
+    """Which of these sums are the record's own totals of the task, since its calls do not tell their parts."""
     failures: int
     """Calls, tools and retrievals that failed."""
     retries: int | None
@@ -141,6 +144,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for) -> Anatomy:
         cached_share=_share(totals.usage),
         cost=totals.cost,
         spent=totals.spent,
+        own_totals=totals.own,
         failures=totals.failures,
         retries=totals.retries,
         human=tree.human,

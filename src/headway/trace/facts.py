@@ -11,6 +11,7 @@ from headway.core.spent import Spent, together
 from headway.core.task import SessionId, TaskId
 from headway.trace.answer import task_ttft
 from headway.trace.loop import spent
+from headway.trace.own_totals import in_all
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge, price_for
 from headway.trace.reuse import rereads
@@ -119,7 +120,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         stages=_stages(case, on_path),
         tools=_tools(case, on_path),
         models=models,
-        spent=together([model.spent for model in models.values()]),
+        spent=in_all(root.work, together([model.spent for model in models.values()])),
         step_costs=tuple(costs[i] for i in loop),
         recomputed=_recomputed(case),
         retries_cost=_retries_cost(case, costs),

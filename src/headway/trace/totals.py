@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse
 from headway.core.spent import Spent, Sum, summed
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
+from headway.trace.own_totals import Told, in_all, told_in_all
 from headway.trace.phases import is_derived
 from headway.trace.prices import PriceOf, charge, charge_at_least
 from headway.trace.tree import Tree
@@ -22,6 +23,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     cost: MicroUsd | None
     spent: Spent
     """The same sums as lower bounds, where some calls do not tell their part."""
+    own: tuple[Told, ...]
+    """Which of them are the record's own totals."""
     failures: int
     retries: int | None
     notes: list[str]
@@ -40,12 +43,18 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     spans = [tree.spans[i] for i in calls]
     made = [(span.work, span.start) for span in spans if type(span.work) is ModelCall]
     works = [call for call, _ in made]
-    usage = usage_of(works)
-    _uncertain(works, notes)
-    _uncounted(spans, notes)
     costs = [charge(call, start, prices) for call, start in made]
-    spent = spent_by(made, costs, prices)
-    _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
+    of_calls = spent_by(made, costs, prices)
+    spent = in_all(tree.spans[0].work, of_calls)
+    own = told_in_all(of_calls, spent)
+    if own:
+        notes.append(
+            f"The record's own total for the whole task: {' and '.join(own)}. What each call took of it is unknown."
+        )
+    _uncertain(works, spent, notes)
+    _uncounted(spans, notes)
+    if spent.cost.exact is None:
+        _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
     _splits(works, notes)
     notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
@@ -58,9 +67,15 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
             " next request, so the agent's own code is in it."
         )
     return Totals(
-        usage=usage,
+        usage=structs.replace(
+            usage_of(works),
+            input_tokens=spent.input_tokens.exact,
+            output_tokens=spent.output_tokens.exact,
+            cache_read=spent.cache_read.exact,
+        ),
         cost=None if spent.cost.exact is None else MicroUsd(spent.cost.exact),
         spent=spent,
+        own=own,
         failures=failures_of(tree, calls),
         retries=None if hidden else sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
@@ -115,16 +130,11 @@ def spent_by(made: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd |
     )
 
 
-def _uncertain(calls: Sequence[ModelCall], notes: list[str]) -> None:
-    usages = [call.usage for call in calls]
-    counts = {
-        "input": [usage.input_tokens for usage in usages],
-        "output": [usage.output_tokens for usage in usages],
-        "cached": [usage.cache_read for usage in usages],
-    }
+def _uncertain(calls: Sequence[ModelCall], spent: Spent, notes: list[str]) -> None:
+    sums = {"input": spent.input_tokens, "output": spent.output_tokens, "cached": spent.cache_read}
     missing: dict[int, list[str]] = {}
-    for kind, numbers in counts.items():
-        if unknown := numbers.count(None):
+    for kind, one in sums.items():
+        if unknown := one.of - one.known:
             missing.setdefault(unknown, []).append(kind)
     for unknown, kinds in missing.items():
         listed = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[:-1] else kinds).capitalize()

@@ -192,9 +192,9 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
         detail += f", of which {count(reasoning)} reasoning"
     cached = UNKNOWN if spent.cache_read.least is None else f"{counted(spent.cache_read)} tokens of input"
     rows = [
-        ("tokens", counted(spent.tokens), _noted(detail, spent.tokens)),
+        ("tokens", counted(spent.tokens), _whole(_noted(detail, spent.tokens), own="tokens" in anatomy.own_totals)),
         ("from the cache", per_cent(anatomy.cached_share), _noted(cached, spent.cache_read)),
-        ("cost", paid(spent.cost), told(spent.cost)),
+        ("cost", paid(spent.cost), _whole(told(spent.cost), own="cost" in anatomy.own_totals)),
         (
             "calls",
             count(anatomy.calls),
@@ -208,6 +208,10 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
     for row in rows:
         grid.add_row(*row)
     return grid
+
+
+def _whole(detail: str, *, own: bool) -> str:
+    return ", ".join(filter(None, (detail, "as the record's own total"))) if own else detail
 
 
 def _noted(detail: str, one: Sum) -> str:

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from headway.core.span import HumanWait, ModelCall, Span, ToolUse
+from headway.core.span import HumanWait, ModelCall, Span, Step, ToolUse
 from headway.trace.sources.source import Timing
 
 Quality = Literal["measured", "derived", "unknown"]
@@ -17,6 +17,8 @@ _TIMES: Final[dict[Timing, tuple[Quality, str]]] = {
     "durations": ("derived", "from durations alone, laid one after the other: waits between are not in them"),
     "none": ("unknown", "nothing in the record tells how long anything took, so nothing is said about seconds"),
 }
+
+_OWN: Final = "the record's own total of the task; of no call is its part known"
 
 
 class Aspect(Struct, frozen=True, kw_only=True):
@@ -71,6 +73,7 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
     tools = [span.work for span in spans if type(span.work) is ToolUse]
     if _endless(spans) or (timing == "messages" and _timeless(spans)):
         timing = "none"
+    own = next((span.work for span in spans if type(span.work) is Step and span.parent is None), Step())
     quality, how = _TIMES[timing]
     watched = timing in {"spans", "durations"}
     return Verdict(
@@ -80,14 +83,14 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
             Aspect(subject="times", quality=quality, known=0, of=0, how=how),
             _ttft(calls),
             _tools([watched and not tool.inferred for tool in tools], timing),
-            _aspect("tokens", [_counted(call) for call in calls], "reported by the engine", "no usage in the record"),
+            _tokens(calls, own),
             _aspect(
                 "cache",
                 [call.usage.cache_read is not None for call in calls],
                 "reported by the engine",
                 "the record does not say what was cached",
             ),
-            _cost(calls),
+            _cost(calls, own),
             _aspect("retries", [call.attempts is not None for call in calls], "counted", "may contain hidden retries"),
             _aspect("prompts", [call.prompt is not None for call in calls], "kept, by digest", "not in the record"),
         ),
@@ -121,8 +124,17 @@ def _tools(timed: Sequence[bool], timing: Timing) -> Aspect:
     return Aspect(subject="tools", quality="derived", known=len(timed), of=len(timed), how=how)
 
 
-def _cost(calls: Sequence[ModelCall]) -> Aspect:
+def _tokens(calls: Sequence[ModelCall], own: Step) -> Aspect:
+    known = [_counted(call) for call in calls]
+    if not any(known) and own.used is not None:
+        return Aspect(subject="tokens", quality="measured", known=0, of=len(calls), how=_OWN)
+    return _aspect("tokens", known, "reported by the engine", "no usage in the record")
+
+
+def _cost(calls: Sequence[ModelCall], own: Step) -> Aspect:
     recorded = sum(call.cost is not None for call in calls)
+    if not recorded and own.cost is not None:
+        return Aspect(subject="cost", quality="measured", known=0, of=len(calls), how=_OWN)
     if recorded:
         return Aspect(subject="cost", quality="measured", known=recorded, of=len(calls), how="recorded")
     counted = sum(map(_counted, calls))

@@ -7,6 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from importing import damaged, document, read, sample
 
+from headway.core.money import MicroUsd
+from headway.core.span import Step
+from headway.core.usage import Usage
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 from headway.trace.sources.swe_agent.trajectory import SweAgent
@@ -99,8 +102,11 @@ def test_version_0_has_no_times_and_only_the_sum_of_its_tokens() -> None:
         "create", "edit", "bash", "find_file", "open", "edit", "edit", "edit", "edit", "bash", "bash", "submit",
     ]  # fmt: skip
     assert {call.usage.input_tokens for _, call in calls} == {None}
-    (remark,) = piece.remarks
-    assert remark.startswith("The run sent 122,612 tokens, received 1,369 and cost 1.2672 US dollars;")
+    (root,) = [span.work for span in piece.spans if span.parent is None]
+    assert root == Step(
+        agent="SWE-agent", used=Usage(input_tokens=122_612, output_tokens=1_369), cost=MicroUsd(1_267_190)
+    )
+    assert not piece.remarks
     assert calls[0][1].prompt is not None
     assert [part.chars for part in calls[0][1].prompt] == [4877, 19388, 4591]  # the demonstration is sent too
 

@@ -4,8 +4,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from headway.core.money import MicroUsd
 from headway.core.span import ErrorType, HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
 from headway.core.task import SessionId, SpanId, TaskId
+from headway.core.usage import Usage
 from headway.trace.sources.source import Piece, Timing
 
 _TITLE: Final = 80
@@ -47,6 +49,9 @@ class Draft:
         """When it was over at the earliest, whatever its spans say."""
         self.title: str | None = None
         self.error: str | None = None
+        self.used: Usage | None = None
+        """What all its calls used together, where the source says that and not what each of them did; so ``cost``."""
+        self.cost: MicroUsd | None = None
         self.entries: list[Entry] = []
         self.remarks: list[str] = []
         self._waits: list[Entry] = []
@@ -96,7 +101,7 @@ class Draft:
     def piece(self, task: TaskId, session: SessionId | None, timing: Timing) -> Piece:
         """The task as it is now known; with no times where there are none."""
         self._order_tools()
-        step = Step(agent=self.agent)
+        step = Step(agent=self.agent, used=self.used, cost=self.cost)
         root = Entry(self.root, f"invoke_agent {self.agent}", self.start, self.end, step, error=self.error)
         timed = timing != "none"
         spans = [_span(root, None, task, session, timed=timed)]

@@ -19,7 +19,7 @@ from headway.trace.sources.fields.messages import Parts
 from headway.trace.sources.session.draft import Draft, first_words
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
-from headway.trace.sources.swe_agent.mini_messages import Action, Info, Said, trajectory
+from headway.trace.sources.swe_agent.mini_messages import Action, Info, ModelStats, Said, trajectory
 
 _AGENT: Final = "mini-swe-agent"
 _FENCE: Final = "```mswea_bash_command"
@@ -185,7 +185,9 @@ class _Run:
         """The run as a task."""
         self._give_up()
         draft = self.draft
-        made = self._info.model_stats.api_calls if self._info.model_stats else None
+        stats = self._info.model_stats or ModelStats()
+        made = stats.api_calls
+        draft.cost = micro_usd(stats.instance_cost or None)
         if made is not None and made > self._answers:
             draft.remarks.append(
                 f"The run made {made:,} calls, of which the file keeps {self._answers:,}: answers that the agent could"

@@ -64,6 +64,7 @@ class ModelStats(Struct):
     """Sums over the run."""
 
     api_calls: int | None = None
+    instance_cost: float | None = None
 
 
 class Model(Struct):

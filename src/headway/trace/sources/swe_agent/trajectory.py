@@ -8,9 +8,12 @@ from msgspec import Struct
 
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, ToolCallRef, ToolUse
+from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, digest, span_id, task_id
 from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.completions import micro_usd
 from headway.trace.sources.fields.messages import Message, Parts, messages, plain
+from headway.trace.sources.fields.scalars import count
 from headway.trace.sources.session.draft import Draft, first_words
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
@@ -131,7 +134,11 @@ def _run(whole: _Trajectory, record: Record) -> Piece | None:
     if whole.info.exit_status is not None and whole.info.exit_status.startswith("exit_"):
         draft.error = whole.info.exit_status
     timed = any(step.execution_time is not None for step in steps)
-    draft.remarks += [*([_ALONE] if timed else []), *_sums(whole.info.model_stats, len(steps))]
+    stats = whole.info.model_stats or _Stats()
+    if stats.tokens_sent > 0 or stats.tokens_received > 0:
+        draft.used = Usage(input_tokens=count(stats.tokens_sent or None), output_tokens=count(stats.tokens_received))
+    draft.cost = micro_usd(stats.instance_cost or None)
+    draft.remarks += [*([_ALONE] if timed else []), *_missing(stats, len(steps))]
     return draft.piece(task_id(key), None, "durations" if timed else "none")
 
 
@@ -193,16 +200,9 @@ def _asked(step: _Step, parts: Parts) -> tuple[Part, ...] | None:
     return tuple([parts.of(message) for message in messages(step.query, "user")]) or None
 
 
-def _sums(stats: _Stats | None, steps: int) -> list[str]:
-    """What the run used in all, which nothing divides among its calls."""
-    if stats is None or not (stats.tokens_sent or stats.instance_cost):
-        return []
-    told = (
-        f"The run sent {stats.tokens_sent:,} tokens, received {stats.tokens_received:,} and cost"
-        f" {stats.instance_cost:.4f} US dollars; what each of its calls used is not recorded."
-    )
-    missing = f"It made {stats.api_calls:,} calls, of which the file keeps {steps:,}."
-    return [told, missing] if stats.api_calls > steps else [told]
+def _missing(stats: _Stats, steps: int) -> list[str]:
+    made = f"It made {stats.api_calls:,} calls, of which the file keeps {steps:,}."
+    return [made] if stats.api_calls > steps else []
 
 
 def _model(config: object) -> str:
