@@ -141,6 +141,32 @@ async def test_what_one_worker_drops_the_other_forgets(workers: tuple[Rig, Rig])
     assert isinstance((await ask(other)).told[-1], Ticket)
 
 
+async def test_what_is_dropped_is_not_taken_from_there_before_the_store_knows() -> None:
+    store = Store()
+    rig = Rig(RULE, sharing=lambda clock: Sharing(store, clock))
+    await hear(rig)
+    rig.answer((await ask(rig)).ticket, "old")
+    await settled(rig)
+    assert len(store.answers) == 1
+    rig.cache.drop(Drop(tenant="acme"))
+    assert isinstance(rig.ask().outcome, Ticket)
+    await hear(rig)
+    assert store.answers == {}
+    await rig.cache.close()
+
+
+async def test_a_drop_is_passed_on_by_itself() -> None:
+    store = Store()
+    rig = Rig(RULE, sharing=lambda clock: Sharing(store, clock))
+    await hear(rig)
+    rig.answer((await ask(rig)).ticket, "old")
+    await settled(rig)
+    rig.cache.start()
+    rig.cache.drop(Drop(tenant="acme"))
+    await rig.cache.close()
+    assert store.answers == {}
+
+
 async def test_a_store_that_is_slow_is_not_waited_for() -> None:
     store = Store()
     rig = Rig(RULE, sharing=lambda clock: Sharing(store, clock), patience=0.02)

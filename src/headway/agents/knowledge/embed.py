@@ -68,17 +68,18 @@ class E5Embedder:
 
     async def passages(self, texts: Sequence[str]) -> "Matrix":
         """Embed with the prefix ``passage:``; other tasks run meanwhile."""
-        return await asyncio.to_thread(self._embed, [_clean(text) for text in texts], is_query=False)
+        return await asyncio.to_thread(self.vectors, texts, is_query=False)
 
     async def query(self, text: str) -> "Matrix":
         """Embed with the prefix ``query:``."""
-        return await asyncio.to_thread(self._embed, [_clean(text)], is_query=True)
+        return await asyncio.to_thread(self.vectors, [text], is_query=True)
 
-    def _embed(self, texts: list[str], *, is_query: bool) -> "Matrix":
+    def vectors(self, texts: Sequence[str], *, is_query: bool) -> "Matrix":
+        """One row per text; for those who have a thread of their own, which this holds up."""
         import numpy as np  # noqa: PLC0415 - an optional package
 
         with self._one_at_a_time:
-            return np.asarray(self._model.encode(texts, is_query), dtype=np.float32)
+            return np.asarray(self._model.encode([_clean(text) for text in texts], is_query), dtype=np.float32)
 
 
 @contextmanager

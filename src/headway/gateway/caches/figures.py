@@ -127,7 +127,7 @@ def _memory(report: Report) -> Iterator[str]:
     yield from _family("bytes", "gauge", "Memory that they take.", [({}, memory.bytes)])
     yield from _family("limit_bytes", "gauge", "Memory that they may take.", [({}, memory.limit)])
     if memory.bytes:
-        density = [({}, memory.worth / memory.bytes)]
+        density: list[tuple[dict[str, str], float]] = [({}, memory.worth / memory.bytes)]
         what = "Seconds saved so far by what is kept, for each byte that it takes."
         yield from _family("value_density_seconds_per_byte", "gauge", what, density)
     yield from _family("flights", "gauge", "Calls under way that others may wait for.", [({}, memory.waiting)])

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -95,14 +96,17 @@ class Sharing:
         self._up = True
         self._listening: asyncio.Task[None] | None = None
         self._dropping: set[str] = set()
-        """What could not be dropped there yet."""
+        """What is still to be dropped there."""
+        self._being_dropped: frozenset[str] = frozenset()
+        self._wake = asyncio.Event()
         self.seen = ""
         """How far other workers' drops are known."""
         self._lookups = self._found = self._troubles = 0
 
     def get(self, ticket: Ticket, then: Callable[[Kept | None], None]) -> bool:
         """Have an answer looked for; False: not now, and ``then`` is not called."""
-        if self._clock.now() < self._rests_until:
+        gone = self._dropping | self._being_dropped
+        if self._clock.now() < self._rests_until or not gone.isdisjoint(ticket.labels):
             return False
         asked = self._worker.do(partial(self._store.get, ticket.key), partial(self._got, ticket.scope, then))
         self._lookups += asked
@@ -126,8 +130,9 @@ class Sharing:
         self._worker.do(partial(self._store.put, ticket.key, answer, ticket.seen), self._done)
 
     def drop(self, labels: frozenset[str]) -> None:
-        """Drop there, too; as soon as it can be done."""
+        """Drop there, too, as soon as it can be done; until then nothing of it is taken from there."""
         self._dropping |= labels
+        self._wake.set()
 
     def report(self) -> Shared:
         """How it goes."""
@@ -160,6 +165,7 @@ class Sharing:
     async def refreshed(self, dropped: Callable[[frozenset[str]], int]) -> None:
         """Drop what is to be dropped and hear what was: done every second by itself."""
         labels, self._dropping = frozenset(self._dropping), set[str]()
+        self._being_dropped = labels
         try:
             if labels:
                 await self._on_thread(partial(self._store.drop, labels))
@@ -168,6 +174,8 @@ class Sharing:
             self._dropping |= labels
             self._trouble(error)
             return
+        finally:
+            self._being_dropped = frozenset()
         self._recovered()
         self.seen = news.seen
         if news.labels is None:
@@ -178,7 +186,10 @@ class Sharing:
     async def _listen(self, dropped: Callable[[frozenset[str]], int]) -> None:
         while True:
             await self.refreshed(dropped)
-            await asyncio.sleep(_NEWS_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_NEWS_SECONDS):
+                    await self._wake.wait()
+            self._wake.clear()
 
     async def _on_thread(self, job: Callable[[], _T]) -> _T:
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
