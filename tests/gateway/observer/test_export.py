@@ -1,30 +1,21 @@
 """Spans reach an endpoint over real sockets, each at least once, whatever the endpoint does in between."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
 import pytest
-from collecting import Collector, Refusal
+from collecting import TASK, Collector, Refusal, ids, span
+from serving import serving
 
-from headway.core.span import Span, Step
-from headway.core.task import SpanId, TaskId
+from headway.core.span import ModelCall, Span
+from headway.core.task import SessionId, SpanId
+from headway.core.usage import Usage
 from headway.gateway.observer.endpoint import Endpoint, HttpPost
 from headway.gateway.observer.export import BATCH, FIRST_PAUSE, LONGEST_PAUSE, PERIOD, Exporter
 from headway.trace.store import Store
-
-TASK = TaskId("5b8efff798038103d269b633813fc60c")
-
-
-def span(number: int, **fields: object) -> Span:
-    at = 1_790_000_000.0 + number
-    named: dict[str, object] = {"name": "step", "start": at, "end": at + 1, **fields}
-    return Span(task=TASK, id=SpanId(f"{number:016x}"), parent=None, work=Step(), **named)  # type: ignore[arg-type]
-
-
-def ids(*numbers: int) -> list[str]:
-    return [f"{number:016x}" for number in numbers]
 
 
 @contextmanager
@@ -179,3 +170,29 @@ def test_another_endpoint_begins_where_it_is_told(tmp_path: Path) -> None:
         with closing(Exporter(store.path, "new", post, Random(1), begin=1)) as exporter:
             until_idle(exporter)
         assert collector.ids() == ids(2)
+
+
+async def test_our_own_receiver_takes_what_is_exported_as_it_was(tmp_path: Path) -> None:
+    call = Span(
+        task=TASK,
+        id=SpanId("00000000000000c1"),
+        parent=None,
+        name="chat m",
+        start=1_790_000_000.0,
+        end=1_790_000_002.5,
+        work=ModelCall(model="m", provider="openai", usage=Usage(input_tokens=100, output_tokens=7, cache_read=64)),
+        session=SessionId("s"),
+    )
+    with Store(tmp_path / "s.db") as store:
+        store.write([call])
+        async with serving() as served:
+            with exporting(store, f"http://127.0.0.1:{served.port}") as exporter:
+                await asyncio.to_thread(until_idle, exporter)
+                assert exporter.spans["sent"] == 1
+            (taken,) = await served.stored(1)
+            assert served.gateway.telemetry.rejected == 0
+    assert isinstance(taken.work, ModelCall)
+    assert (taken.task, taken.id, taken.start, taken.end, taken.session) == (
+        call.task, call.id, call.start, call.end, call.session,
+    )  # fmt: skip
+    assert (taken.work.model, taken.work.usage) == ("m", Usage(input_tokens=100, output_tokens=7, cache_read=64))

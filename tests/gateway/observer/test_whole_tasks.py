@@ -83,6 +83,8 @@ def test_a_task_of_two_calls_and_a_tool() -> None:
     assert found["headway_task_cost_usd_sum"] == pytest.approx(0.0025)
     assert found["headway_task_cached_ratio_sum"] == pytest.approx(0.4)
     assert found["headway_task_replica_moves_sum"] == 1
+    # The second call read 1500, of which 1000 were cached; 1020 had been read or written before: 20 of them again.
+    assert found["headway_task_recomputed_tokens_sum"] == 20
 
 
 def test_what_is_unknown_is_not_counted_as_nothing() -> None:

@@ -98,12 +98,12 @@ class Observer:
             call_line(span, span.work, form) for span in spans if isinstance(span.work, ModelCall) and is_call(span)
         ]
         with suppress(OSError):  # a log that cannot be written must not end the rest
-            for piece in _pieces(lines):
+            for piece in pieces(lines):
                 self._out.write(piece)
                 self._out.flush()
 
 
-def _pieces(lines: Sequence[str]) -> Iterator[str]:
+def pieces(lines: Sequence[str]) -> Iterator[str]:
     """Whole lines in pieces that a pipe takes at once."""
     held, size = list[str](), 0
     for line in lines:
