@@ -54,6 +54,7 @@ def test_more_than_are_listed_are_told(tmp_path: Path) -> None:
         ('[{"role":"user","content":[{"type":"text","text":"two"},{"type":"image_url"}]}]', "two"),
         ('[{"role":"user","content":"\\u001b[2J"}]', "\N{REPLACEMENT CHARACTER}[2J"),
         ('[{"role":"user","content":"' + "word " * 30 + '"}]', "word " * 9 + "wo…"),
+        ('[{"role":"user","content":"password=hunter2 now"}]', "password=*** now"),
         ('[{"role":"user","content":null}]', ""),
         ('[{"role":"tool"}]', ""),
         ("{no json", ""),

@@ -10,6 +10,7 @@ from headway.app.report.figures import moment, plural, printable, short_id
 from headway.core.errors import AmbiguousError, BadInputError
 from headway.core.span import Span
 from headway.core.task import TaskId
+from headway.trace.sources.secrets import masked
 from headway.trace.store import Store
 
 _WORDS: Final = 48
@@ -40,7 +41,7 @@ def resolve(store: Store, beginning: str) -> TaskId:
 
 
 def first_words(spans: Sequence[Span]) -> str:
-    """How the user's request begins, from the first call whose text was kept; empty where none was."""
+    """How the user's request begins, from the first call whose text was kept, keys masked; empty where none was."""
     prompt = next((span.text[0] for span in sorted(spans, key=lambda span: span.start) if span.text is not None), "")
     try:
         messages = msgspec.json.decode(prompt or "[]", type=list[_Message])
@@ -48,7 +49,7 @@ def first_words(spans: Sequence[Span]) -> str:
         return ""  # a prompt of another shape: only a hint is missing
     said = next((message.content for message in reversed(messages) if message.role == "user"), None) or ""
     text = said if isinstance(said, str) else " ".join(part.text for part in said)
-    return printable(_cut(" ".join(text.split()), _WORDS))
+    return printable(_cut(masked(" ".join(text[: 8 * _WORDS].split())), _WORDS))
 
 
 def _cut(text: str, limit: int) -> str:

@@ -8,6 +8,7 @@ from headway.core.money import MicroUsd
 from headway.core.span import ErrorType, HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
+from headway.trace.sources.secrets import masked
 from headway.trace.sources.source import Piece, Timing
 
 _TITLE: Final = 80
@@ -130,11 +131,12 @@ class Draft:
 
 
 def first_words(text: str) -> str | None:
-    """The beginning of what a user asked, on one line; nothing where there is no text."""
+    """The beginning of what a user asked, on one line, keys and passwords masked; nothing where there is no text."""
     words = " ".join(text[: 8 * _TITLE].split())
-    if len(words) <= _TITLE:
-        return words or None
-    return words[: _TITLE - 1].rstrip() + "…"
+    told = masked(words[: 2 * _TITLE])
+    if len(told) <= _TITLE and len(words) <= 2 * _TITLE:
+        return told or None
+    return told[: _TITLE - 1].rstrip() + "…"
 
 
 def _span(entry: Entry, parent: SpanId | None, task: TaskId, session: SessionId | None, *, timed: bool) -> Span:
