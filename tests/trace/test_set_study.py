@@ -135,10 +135,16 @@ def test_what_could_not_be_done_is_said_once_whatever_its_numbers() -> None:
     assert changed is not None
     assert dict(changed.notes) == {
         "Fewer than 9 iterations could go: the answer stays, and so do a sub-agent's calls.": 3,
-        "tool:other does not occur in this task, or was not measured apart.": 3,
-        "Token counts are unknown for some calls, whose prefill stays as it is.": 3,
-        "No call is known to have read anything again: a better cache would change nothing here.": 3,
+        "tool:other does not occur in this task.": 3,
+        "What some calls read, or took from a cache, is not recorded: what a better cache would save on them is"
+        " unknown.": 3,
     }
+    assert changed.after is not None  # iterations and tools can be told
+    blind = SetStudy(prices=free, changes=parse("cache 100%"))
+    spans = [msgspec.structs.replace(span, work=untold(span)) for span in task(3)]
+    blind.add(spans, judge(spans, "made", "spans"))
+    assert (told := blind.report().changed) is not None
+    assert (told.tokens, told.tokens_least) == (None, None)
 
 
 def untold(span: Span) -> Work:

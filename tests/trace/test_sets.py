@@ -89,6 +89,16 @@ def test_a_failed_tool_costs_what_asking_again_cost() -> None:
     assert row.step_costs == (100, 250, 400)
 
 
+def test_what_was_done_again_is_unknown_where_arguments_and_cached_tokens_are_not_recorded() -> None:
+    told, untold = failing("t1", 1, "c1", failed=False), tool("t2", 2, 3, "task", by="c1")
+    blind = Usage(input_tokens=1000, output_tokens=10)
+    alone = facts(step("task", 0, 4), call("c1", 0, 1, "task", usage=blind), untold)
+    assert alone.recomputed is None  # what its only call took from a cache is not known
+    mixed = facts(step("task", 0, 4), call("c1", 0, 1, "task", usage=USAGE), told, untold)
+    assert mixed.recomputed == 0
+    assert [anatomy_of([row]).tools[0].again for row in (alone, mixed)] == [Sum(0, 0, 1), Sum(0, 1, 2)]
+
+
 def test_a_set_is_spread_and_its_tail_told_apart() -> None:
     """Ten tasks of 1 s of model; the slowest has 9 s of tool besides."""
     rows: list[TaskFacts] = []

@@ -77,11 +77,31 @@ def test_tokens_and_money_are_of_the_calls_that_change() -> None:
 
 def test_what_cannot_be_done_is_told() -> None:
     assert "Only 2 of 9" in asked("iterations -9").notes[0]
-    assert asked("tool:other 0.5x").notes == ("tool:other does not occur in this task, or was not measured apart.",)
+    assert asked("tool:other 0.5x").notes == ("tool:other does not occur in this task.",)
     assert asked("model:gpt 0.5x").after == 14.0
     assert "queue does not occur" in asked("queue 0x").notes[0]
     blind = what_if([call("c", 0, 1), call("d", 1, 2)], parse("cache 100%"), prices=prices)
-    assert any("unknown for 1 call," in note for note in blind.notes)
+    assert blind.notes == (
+        "What 1 call read, or took from a cache, is not recorded: what a better cache would save on them is unknown.",
+    )
+    assert (blind.after, blind.tokens, blind.tokens_least, blind.cost, blind.cost_least) == (None,) * 5
+
+
+def test_phases_that_were_not_timed_apart_leave_what_comes_of_them_unknown() -> None:
+    unsplit = [call("c", 0, 1), call("d", 1, 2)]
+    for text, named in (
+        ("ttft 0.5x", "queue and prefill were"),
+        ("prefill 0x", "prefill was"),
+        ("tpot 2x", "decode was"),
+    ):
+        outcome = what_if(unsplit, parse(text), prices=prices)
+        assert (outcome.before, outcome.after) == (2, None)
+        assert outcome.notes == (f"{named} not timed apart in this task: what that would save is unknown.",)
+    both = what_if(unsplit, parse("model 0.5x, queue 0x"), prices=prices)
+    assert both.after == 1  # one of them can be told
+    assert asked("ttft 2x").after == 17.0  # there is prefill, and no queue that would be hidden in it
+    no_calls = what_if([tool("t", 0, 2)], parse("ttft 0x"), prices=prices)
+    assert (no_calls.after, no_calls.notes) == (2, ("queue and prefill do not occur in this task.",))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +116,7 @@ def test_what_is_no_change_is_told(text: str) -> None:
 def test_less_of_anything_never_takes_longer(factor: float, fewer: int, parallel: bool) -> None:
     texts = [f"tpot {factor:.4f}x", f"prefill {factor:.4f}x", f"tools {factor:.4f}x", f"iterations -{fewer}"]
     outcome = asked(", ".join(texts + ["tools parallel"] * parallel))
+    assert outcome.after is not None
     assert 0 <= outcome.after <= 14.0 + 1e-9
 
 
@@ -113,5 +134,5 @@ def test_writing_of_which_no_first_token_was_timed_is_taken_from_how_calls_rise_
     both = what_if(spans, parse("tpot 0.5x, model:m 0.5x"), prices=prices)
     assert both.after == pytest.approx(10)
     few = what_if(spans[:4], parse("tpot 0.5x"), prices=prices)
-    assert few.after == few.before
-    assert any("was not measured apart" in note for note in few.notes)
+    assert few.after is None
+    assert any("was not timed apart" in note for note in few.notes)

@@ -95,6 +95,7 @@ def _with_tool(row: TaskFacts, one: AddTool) -> TaskFacts:
         uses=before.uses + one.times,
         failed=before.failed,
         again=before.again,
+        told=before.told + one.times,
         seconds=before.seconds + more,
         on_path=before.on_path + (more if timed else 0.0),
     )

@@ -14,7 +14,7 @@ from headway.trace.loop import spent
 from headway.trace.own_totals import in_all
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge, price_for
-from headway.trace.reuse import rereads
+from headway.trace.reuse import counted, rereads
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study, Task, study
 from headway.trace.totals import failures_of, spent_by
@@ -26,10 +26,12 @@ class ToolFacts(Struct, kw_only=True, array_like=True):
     uses: int = 0
     failed: int = 0
     again: int = 0
-    """Uses with the same arguments as an earlier one, where arguments are known."""
+    """Uses with the same arguments as an earlier one."""
     seconds: float = 0.0
     """Sum over the uses, overlaps counted twice."""
     on_path: float = 0.0
+    told: int = 0
+    """Uses whose arguments are known; those of the others may have been an earlier one's."""
 
 
 class ModelFacts(Struct, kw_only=True, array_like=True):
@@ -177,6 +179,7 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
         facts.seconds += tree.end[i] - tree.start[i]
         facts.on_path += on_path.get(i, 0.0)
         if arguments is not None:
+            facts.told += 1
             facts.again += (name, arguments) in seen
             seen.add((name, arguments))
     return found
@@ -209,7 +212,7 @@ def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None],
 
 def _recomputed(case: Study) -> int | None:
     found, untold = rereads(case)
-    return None if untold else sum(reread.computed - reread.fresh for reread in found.values())
+    return None if untold or not counted(case) else sum(reread.computed - reread.fresh for reread in found.values())
 
 
 def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | None:

@@ -52,6 +52,12 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
     return found, untold
 
 
+def counted(case: Study) -> bool:
+    """Whether it is known of every call what it computed."""
+    works = [case.tree.spans[i].work for i in case.held.calls]
+    return all(type(work) is not ModelCall or _computed(work) is not None for work in works)
+
+
 def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float] | None:
     """What call ``i`` would have had to read without a cache: tokens from the cache, and how much longer its prefill.
 

@@ -85,7 +85,8 @@ class ChangedSet(Struct, frozen=True, kw_only=True):
     of: int
     before: tuple[Quantile, ...]
     """E2E at p50 and p95 as recorded."""
-    after: tuple[Quantile, ...]
+    after: tuple[Quantile, ...] | None
+    """Of the replays, with those whose time is unknown as recorded; unknown where all are."""
     tokens: float | None
     """Saved, mean per task; unknown when it is for any."""
     cost: float | None
@@ -303,10 +304,12 @@ def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
     if not outcomes:
         return None
     notes = Counter(note for outcome in outcomes for note in dict.fromkeys(outcome.alike))
+    told = any(outcome.after is not None for outcome in outcomes)
+    after = (outcome.before if outcome.after is None else outcome.after for outcome in outcomes)
     return ChangedSet(
         of=len(outcomes),
         before=quantiles((outcome.before for outcome in outcomes), _AT),
-        after=quantiles((outcome.after for outcome in outcomes), _AT),
+        after=quantiles(after, _AT) if told else None,
         tokens=_mean((outcome.tokens for outcome in outcomes), len(outcomes)),
         cost=_mean((outcome.cost for outcome in outcomes), len(outcomes)),
         tokens_least=_least((outcome.tokens_least for outcome in outcomes), len(outcomes)),

@@ -54,8 +54,8 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     name: str
     uses: int
     failed: int
-    again: int
-    """Uses with the arguments of an earlier one in the same task."""
+    again: Sum
+    """Uses with the arguments of an earlier one in the same task; its parts are the uses, known where arguments are."""
     seconds: float
     """Mean of a use."""
     on_path: Row | None
@@ -240,7 +240,7 @@ def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolR
                 name=name,
                 uses=uses,
                 failed=sum([tool.failed for tool in tools]),
-                again=sum([tool.again for tool in tools]),
+                again=Sum(sum([tool.again for tool in tools]), sum([tool.told for tool in tools]), uses),
                 seconds=sum([tool.seconds for tool in tools]) / uses,
                 on_path=paths.get(name),
             )

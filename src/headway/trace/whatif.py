@@ -10,7 +10,7 @@ from headway.core.budget import seconds
 from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd, money
 from headway.core.span import ModelCall, Retrieval, ToolUse
-from headway.core.spent import added, summed
+from headway.core.spent import Sum, added, summed
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
 from headway.trace.levers.lever import Saved, micro, part, spared
@@ -75,8 +75,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     before: float
     """E2E as recorded, seconds."""
-    after: float
-    """E2E of the replay."""
+    after: float | None
+    """E2E of the replay; unknown where nothing that would change was timed apart."""
     tokens: int | None
     """Neither read nor written any more, or read from the cache instead of computed; negative: more of them."""
     cost: MicroUsd | None
@@ -157,7 +157,7 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     """
     case = case_of(task, prices)
     change, notes = Change(case.study), _Notes()
-    found = _rereads(case, changes, notes)
+    found, untold = _rereads(case, changes, notes)
     writing = _writing(case, changes, notes)
     _scale(case, change, changes, found, writing)
     if any(isinstance(one, Parallel) for one in changes):
@@ -170,13 +170,15 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     output = _product(one.factor for one in changes if isinstance(one, Output))
     left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
     changed = _tokens(case, left, found, output)
+    blind = Sum(0, 0, untold)
     spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
-    tokens, cost = added([changed.tokens, spare.tokens]), added([changed.cost, spare.cost])
-    for name in _absent(case, changes, writing):
-        notes.add(f"{name} does not occur in this task, or was not measured apart.")
+    tokens, cost = added([changed.tokens, spare.tokens, blind]), added([changed.cost, spare.cost, blind])
+    for sentence in _absent(case, changes, writing):
+        notes.add(sentence)
+    untimed = [_untimed(case, one, found, writing) for one in changes]
     return Outcome(
         before=case.study.e2e,
-        after=change.replayed(),
+        after=None if untimed and all(untimed) else change.replayed(),
         tokens=tokens.exact,
         cost=money(cost.exact),
         tokens_least=tokens.exact if output > 1.0 else tokens.least,
@@ -225,20 +227,18 @@ class _Cached(Struct, frozen=True):
         return 1 - self.given / self.reread.computed
 
 
-def _rereads(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, _Cached]:
+def _rereads(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> tuple[dict[int, _Cached], int]:
+    """What a cache would give each call, and of how many calls that cannot be told."""
     shares = [one.share for one in changes if isinstance(one, Cache)]
     if not shares:
-        return {}
+        return {}, 0
     found, untold = rereads(case.study)
     if untold:
-        stays = ", whose prefill stays as it is."
-        notes.add(
-            f"Token counts are unknown for {untold} call{'s' * (untold > 1)}{stays}",
-            f"Token counts are unknown for some calls{stays}",
-        )
-    if not found:
-        notes.add("No call is known to have read anything again: a better cache would change nothing here.")
-    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}
+        why = "read, or took from a cache, is not recorded: what a better cache would save on them is unknown."
+        notes.add(f"What {untold:,} call{'s' * (untold > 1)} {why}", f"What some calls {why}")
+    elif not found:
+        notes.add("No call read anything again: a better cache would change nothing here.")
+    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}, untold
 
 
 def _scale(
@@ -311,17 +311,43 @@ def _name(work: object) -> str | None:
             return None
 
 
+def _untimed(case: Case, one: WhatIf, found: Mapping[int, _Cached], writing: Mapping[int, float]) -> bool:
+    """Whether what a change would do to the time is hidden in calls whose phases were not timed apart."""
+    if not case.shares[MODEL]:
+        return False
+    match one:
+        case Faster(phases=phases):
+            return MODEL not in phases and not {TOOL, HOP, *_there(case, writing)}.intersection(phases)
+        case Output():
+            return DECODE not in _there(case, writing)
+        case Cache():
+            return PREFILL not in _there(case, writing) or not found
+        case _:
+            return False
+
+
+def _there(case: Case, writing: Mapping[int, float]) -> set[Phase]:
+    """Phases that take time in the task and were timed apart."""
+    return {phase for phase, shares in case.shares.items() if shares or (phase == DECODE and writing)}
+
+
 def _absent(case: Case, changes: Sequence[WhatIf], writing: Mapping[int, float]) -> list[str]:
     works = [span.work for span in case.study.tree.spans]
     tools = {_name(work) for work in works}
     models = {work.model for work in works if isinstance(work, ModelCall)}
     absent = [f"tool:{one.name}" for one in changes if isinstance(one, Tool) and one.name not in tools]
     absent += [f"model:{one.name}" for one in changes if isinstance(one, Model) and one.name not in models]
-    phases = [
-        one.phases if isinstance(one, Faster) else (DECODE,) for one in changes if isinstance(one, (Faster, Output))
-    ]
-    there = {phase for phase, shares in case.shares.items() if shares or (phase == DECODE and writing)}
-    return absent + [" and ".join(named) for named in phases if there.isdisjoint(named)]
+    found = [f"{name} does not occur in this task." for name in absent]
+    for one in changes:
+        if isinstance(one, (Faster, Output)):
+            phases = one.phases if isinstance(one, Faster) else (DECODE,)
+            named = " and ".join(phases)
+            if _untimed(case, one, {}, writing):
+                were = "were" if len(phases) > 1 else "was"
+                found.append(f"{named} {were} not timed apart in this task: what that would save is unknown.")
+            elif _there(case, writing).isdisjoint(phases):
+                found.append(f"{named} {'do' if len(phases) > 1 else 'does'} not occur in this task.")
+    return found
 
 
 def _tokens(case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float) -> Saved:

@@ -7,7 +7,10 @@ from headway.core.span import Span
 
 def test_a_lever_says_of_how_many_calls_it_could_not_tell() -> None:
     unknown = call("d", 12, 13, marks=(12, 12.5, 13))
-    assert "Token counts are unknown for 1 more:" in levers([*LOOP, unknown])["full prefix-cache hits"].assumes
+    assert (
+        "What 1 more read, or took from a cache, is not recorded:"
+        in levers([*LOOP, unknown])["full prefix-cache hits"].assumes
+    )
 
 
 def test_half_the_output_where_no_first_token_was_timed() -> None:

@@ -151,7 +151,8 @@ class Changed(Struct, frozen=True, kw_only=True):
     """A replay: E2E before and after, and what it saves."""
 
     before_s: float
-    after_s: float
+    after_s: float | None
+    """``null`` where nothing that would change was timed apart."""
     tokens: int | None
     cost_usd_micro: int | None
     tokens_at_least: int | None

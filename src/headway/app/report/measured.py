@@ -40,7 +40,7 @@ OF_SETS: dict[str, str] = {
     "tail": "The same in the slowest tenth of the tasks by E2E.",
     "s/use": "Mean length of a use, on the critical path or not.",
     "failed": "Uses or calls that ended in an error.",
-    "again": "Uses with the arguments of an earlier one in the same task, where arguments are known.",
+    "again": "Uses with the arguments of an earlier one in the same task; unknown where arguments are not recorded.",
     "reading": "Theil-Sen line through TTFT over the input tokens that did not come from a cache, of calls of which "
     "both are known; in brackets its 95 % interval.",
     "findings": "Each task by itself, then counted; path seconds are sums over the tasks. Findings overlap.",

@@ -20,18 +20,28 @@ def outcome_lines(outcome: Outcome, decimals: int) -> Iterable[RenderableType]:
 
 def changed_lines(changed: ChangedSet, decimals: int) -> Iterable[RenderableType]:
     """A set as recorded and replayed."""
-    for name, before, after in zip(("p50", "p95"), changed.before, changed.after, strict=True):
-        yield _line(f"E2E at {name}", before.value, after.value, decimals)
+    for name, before, after in quantiles_of(changed):
+        yield _line(f"E2E at {name}", before, after, decimals)
     yield Text(f"Per task: {spared(changed)}")
     yield from bullets(f"{note} ({plural(tasks, 'task')})" for note, tasks in changed.notes)
 
 
-def moved(before: float, after: float, decimals: int) -> str:
+def quantiles_of(changed: ChangedSet) -> list[tuple[str, float, float | None]]:
+    """A set's E2E by quantile, as recorded and replayed."""
+    after = [None] * len(changed.before) if changed.after is None else [one.value for one in changed.after]
+    return [(f"p{one.q * 100:.0f}", one.value, new) for one, new in zip(changed.before, after, strict=True)]
+
+
+def moved(before: float, after: float | None, decimals: int) -> str:
     """From what to what, and by how much of it."""
+    if after is None:
+        return f"{seconds(before, decimals)} to {UNKNOWN}"
     return f"{seconds(before, decimals)} to {seconds(after, decimals)} ({_by(before, after)})"
 
 
-def _line(what: str, before: float, after: float, decimals: int) -> Text:
+def _line(what: str, before: float, after: float | None, decimals: int) -> Text:
+    if after is None:
+        return Text(f"{what}  {seconds(before, decimals)} -> {UNKNOWN}")
     new = (seconds(after, decimals), "bold green")
     return Text.assemble(f"{what}  {seconds(before, decimals)} -> ", new, f"  ({_by(before, after)})")
 

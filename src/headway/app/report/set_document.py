@@ -53,7 +53,9 @@ class ToolPart(Struct, frozen=True, kw_only=True):
     name: str
     uses: int
     failed: int
-    again: int
+    again: int | None
+    """``null`` where the arguments of some uses are not recorded."""
+    again_at_least: int | None
     use_s: float
     path: Part | None
 
@@ -232,7 +234,8 @@ def _tools(made: SetAnatomy) -> tuple[ToolPart, ...]:
             name=tool.name,
             uses=tool.uses,
             failed=tool.failed,
-            again=tool.again,
+            again=tool.again.exact,
+            again_at_least=tool.again.least,
             use_s=tool.seconds,
             path=None if tool.on_path is None else _part(tool.on_path),
         )

@@ -125,7 +125,12 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
         SpreadRow("cost per task", made.cost, dollars, "As recorded, else tokens times list price or your own."),
         *_bounded("cost per task", made.least.cost, dollars),
         SpreadRow("cost per step", made.step_cost, dollars, "The same for each call on the loop."),
-        SpreadRow("cost of retries", made.retries_cost, dollars, "Calls that asked for a failed tool again."),
+        SpreadRow(
+            "cost of tool retries",
+            made.retries_cost,
+            dollars,
+            "Model calls that asked again for a tool that had failed.",
+        ),
     )
 
 

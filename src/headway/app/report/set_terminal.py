@@ -138,7 +138,7 @@ def _tools(made: SetAnatomy, decimals: int) -> RenderableType:
             printable(tool.name),
             count(tool.uses),
             count(tool.failed),
-            count(tool.again),
+            at_least(tool.again.exact, tool.again.least, whole, short=True),
             f"{tool.seconds:,.{decimals}f}",
             *_path(tool.on_path, decimals)[:5],
         )

@@ -21,7 +21,7 @@ from headway.app.report.formula import formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.quality import SUBJECTS, left_out, unknowns
-from headway.app.report.replayed import moved, spared
+from headway.app.report.replayed import moved, quantiles_of, spared
 from headway.app.report.set_figures import AT_LEAST, saves, set_decimals, set_headline, spread_rows
 from headway.app.report.worth import worth_showing
 from headway.core.spent import Spent
@@ -130,8 +130,8 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
     titles = ("change", "E2E at p50", "E2E at p95", "tokens saved per task", "saved per task")
     lines += _section("Levers", _table(titles, levers))
     if report.changed is not None:
-        changed = zip(("p50", "p95"), report.changed.before, report.changed.after, strict=True)
-        replayed = [f"E2E at {at} {moved(before.value, after.value, decimals)}" for at, before, after in changed]
+        changed = quantiles_of(report.changed)
+        replayed = [f"E2E at {at} {moved(before, after, decimals)}" for at, before, after in changed]
         lines += _section("What if", _bullets(replayed))
     unknown = [
         f"{SUBJECTS[one.subject]}: {one.how}"
