@@ -14,6 +14,7 @@ from typing import Any
 
 import openai
 import pytest
+from running import interrupt, served
 
 from headway.app.cli.main import main
 from headway.app.service import Embedded, Ready, Service, serve
@@ -58,26 +59,6 @@ async def log() -> AsyncGenerator[Log]:
     yield one
     logger.removeHandler(one)
     logger.setLevel(level)
-
-
-def interrupt() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-@asynccontextmanager
-async def served(service: Service) -> AsyncGenerator[tuple[Ready, asyncio.Task[None]]]:
-    """The service, ready; it is told to stop at the end, where it was not before."""
-    announced: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(serve(service, announced.set_result))
-    await asyncio.wait({serving, announced}, return_when=asyncio.FIRST_COMPLETED)
-    if serving.done():
-        await serving
-    try:
-        yield await announced, serving
-    finally:
-        if not serving.done():
-            interrupt()
-        await serving
 
 
 def client_of(ready: Ready) -> openai.AsyncOpenAI:

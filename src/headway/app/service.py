@@ -20,6 +20,7 @@ from headway.core.fleet import Replica, ReplicaId
 from headway.core.log_lines import LogFormat
 from headway.core.money import Price
 from headway.gateway.app import Gateway
+from headway.gateway.door_opening import Keeping, open_door
 from headway.gateway.engines import EmbeddedFleet, EngineSpec
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Prober
@@ -69,6 +70,8 @@ class Service(Struct, frozen=True, kw_only=True):
     log: LogFormat = "text"
     log_calls: bool = False
     """A line of the log for each call, where calls are recorded."""
+    keeping: Keeping | None = None
+    """Keys that callers need; ``None``: nobody is asked for one."""
     prices: dict[str, Price] = {}
     """Own prices of models, before the list's."""
 
@@ -167,6 +170,7 @@ class _Running:
             )
         self._recorder = self._open_recorder()
         clock = SystemClock()
+        self._door = None if service.keeping is None else open_door(service.keeping, self.fleet, service.prices, clock)
         self.gateway = Gateway(
             self.fleet,
             policy=policy,
@@ -175,6 +179,7 @@ class _Running:
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
             clock=clock,
+            door=self._door,
         )
 
     def in_flight(self) -> int:
@@ -185,6 +190,9 @@ class _Running:
         """Start everything, the port first: that one is taken is the likeliest failure, and the quickest to see."""
         service, stack = self._service, self._stack
         engines = self._reserve_engines()
+        if self._door is not None:
+            await self._door.start()
+            stack.push_async_callback(self._door.close)
         host, port = await self.gateway.start(service.host, service.port, service.allow_hosts)
         stack.push_async_callback(self.gateway.close, 0.0)
         self._start_observer(host, port)

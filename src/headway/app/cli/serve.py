@@ -77,6 +77,14 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     log_calls: Annotated[
         bool | None, typer.Option("--log-calls", help="A line of the log for each call.", show_default=False)
     ] = None,
+    keys: Annotated[
+        str | None,
+        typer.Option(envvar="HEADWAY_KEYS", help="Callers need a key; where these are: a file, or postgresql://…"),
+    ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(envvar="HEADWAY_LIMITS", help="Where use is counted: a file, or redis://…; else with the keys."),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Say on standard output, in one line of JSON, when all is ready.")
     ] = False,
@@ -92,7 +100,7 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     import uvloop
 
     from headway.app.cli.logs import log_to_stderr
-    from headway.app.config.serving import service_of, with_flags, with_log
+    from headway.app.config.serving import service_of, with_flags, with_keys, with_log
     from headway.app.service import serve as run
     from headway.gateway.collector import collect_seldom
 
@@ -108,13 +116,14 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         "keep_text": keep_text,
         "policy": policy,
     }
-    limits = {
+    bounds = {
         "body_bytes": body_bytes,
         "response_bytes": response_bytes,
         "first_byte_seconds": first_byte_seconds,
         "stall_seconds": stall_seconds,
     }
-    file = _engines(with_flags(written, gateway, limits), upstream or [], embedded, weights)
+    file = _engines(with_flags(written, gateway, bounds), upstream or [], embedded, weights)
+    file = with_keys(file, keys, limits)
     file = with_log(file, log_format, calls=log_calls)
     service = service_of(file, path.absolute().parent, os.environ)
     log_to_stderr(service.log)

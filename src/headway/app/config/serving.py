@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from headway.app.config.exporting import endpoint_of
-from headway.app.config.written import Embedded, File, Gateway, Limits, Replica
+from headway.app.config.keeping import keeping_of
+from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica
 from headway.app.service import Embedded as ServedEngines
 from headway.app.service import Service
 from headway.core import config, fleet, own_prices
@@ -36,6 +37,19 @@ def with_flags(file: File, gateway: Mapping[str, object], limits: Mapping[str, s
     given = {key: value for key, value in gateway.items() if value is not None}
     changed = {"limits": _limits(file.gateway.limits, limits), **given}
     return file.model_copy(update={"gateway": Gateway.model_validate(dict(file.gateway) | changed)})
+
+
+def with_keys(file: File, keys: str | None, limits: str | None) -> File:
+    """The configuration with where the command line says that keys and use are kept; with either, keys are needed."""
+    if keys is None and limits is None:
+        return file
+    written = file.keys or Keys()
+    changed = dict[str, str | None]()
+    if keys is not None:
+        changed |= {"store": keys if "://" in keys else str(Path(keys).absolute()), "store_env": None}
+    if limits is not None:
+        changed |= {"limits": limits if "://" in limits else str(Path(limits).absolute()), "limits_env": None}
+    return file.model_copy(update={"keys": written.model_copy(update=changed)})
 
 
 def with_log(file: File, form: LogFormat | None, *, calls: bool | None) -> File:
@@ -92,6 +106,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         export=_export(file, environment),
         log=file.log.format,
         log_calls=_log_calls(file),
+        keeping=keeping_of(file, folder, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from headway.app.config.exporting import traces_url
 from headway.core import budget, config
 from headway.core.errors import BadInputError
+from headway.core.limits import Measure, read_limit
 from headway.core.log_lines import LogFormat
 from headway.gateway.caches.station import PATIENCE_SECONDS
 from headway.policy.cache import rules
@@ -227,6 +228,66 @@ class Cache(Table):
     """In the order in which they count."""
 
 
+def _limit(measure: Measure) -> AfterValidator:
+    def check(value: str | float) -> str | float:
+        try:
+            read_limit(value, measure, "it")
+        except BadInputError as error:
+            raise ValueError(str(error).removeprefix("it ")) from error
+        return value
+
+    return AfterValidator(check)
+
+
+_Written = str | int | float
+Requests = Annotated[_Written, _limit("requests")]
+Tokens = Annotated[_Written, _limit("tokens")]
+AtOnce = Annotated[_Written, _limit("concurrency")]
+Money = Annotated[_Written, _limit("money")]
+Calls = Annotated[_Written, _limit("calls")]
+TaskSeconds = Annotated[_Written, _limit("seconds")]
+
+
+class Keys(Table):
+    """Callers need a key; see docs/keys.md."""
+
+    store: Annotated[str, Field(min_length=1)] | None = None
+    """Where keys, tenants and the audit are: a file, or postgresql://…; left out: in your data directory."""
+    store_env: Annotated[str, Field(min_length=1)] | None = None
+    """Environment variable with that address instead, if it holds a password."""
+    limits: Annotated[str, Field(min_length=1)] | None = None
+    """Where use is counted: a file, or redis://…; left out: with the keys."""
+    limits_env: Annotated[str, Field(min_length=1)] | None = None
+    """Environment variable with that address instead, if it holds a password."""
+
+
+class Tenant(Table):
+    """Whoever is kept apart from all others; limits are of all its keys together, e.g. "5 USD warn 4 USD"."""
+
+    title: str = ""
+    """What it is, for people."""
+    models: list[str] = Field(default=[])
+    """Models that its keys may call; left out: all."""
+    rpm: Requests | None = None
+    """Requests in any minute."""
+    tpm: Tokens | None = None
+    """Tokens in any minute, e.g. "100k"."""
+    concurrency: AtOnce | None = None
+    """Calls under way at once."""
+    day: Money | None = None
+    """Money in a day (UTC), e.g. "5 USD"."""
+    month: Money | None = None
+    """Money in a month (UTC)."""
+    task_calls: Calls | None = None
+    """Model calls of any one task."""
+    task_tokens: Tokens | None = None
+    """Tokens of any one task."""
+    task_money: Money | None = None
+    """Money of any one task."""
+    task_seconds: TaskSeconds | None = None
+    """Seconds of any one task, from its first call."""
+
+
 class Export(Table):
     """Where recorded spans go on to, as OTLP over HTTP; see docs/observe.md."""
 
@@ -252,6 +313,9 @@ class File(Table):
     replicas: list[Replica] = Field(default=[])
     embedded: Embedded | None = None
     cache: Cache | None = None
+    keys: Keys | None = None
+    tenants: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")], Tenant] = Field(default={})
+    """By name; with one, callers need a key."""
     export: Export = Export()
     log: Log = Log()
     budget: dict[str, Any] | None = None
