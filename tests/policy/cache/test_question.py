@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from headway.policy.cache.keys import fields_of
 from headway.policy.cache.question import Question, question
 
 ROUTE = "/v1/chat/completions m"
@@ -12,9 +13,14 @@ SENT: dict[str, object] = {
 }
 
 
+def question_of(tenant: str, body: bytes) -> Question | None:
+    fields = fields_of(body)
+    return None if fields is None else question(tenant, ROUTE, fields)
+
+
 def asked(content: object = "What is X?", role: str = "user", **fields: object) -> Question | None:
     messages = [{"role": "system", "content": "Be brief."}, {"role": role, "content": content}]
-    return question("t", ROUTE, msgspec.json.encode(SENT | {"messages": messages} | fields))
+    return question_of("t", msgspec.json.encode(SENT | {"messages": messages} | fields))
 
 
 def test_another_wording_is_asked_in_the_same_setting() -> None:
@@ -30,7 +36,7 @@ def test_another_wording_is_asked_in_the_same_setting() -> None:
 
 @pytest.mark.parametrize("fields", [{"temperature": 1}, {"tools": []}, {"system": "Be rude."}, {"stream": True}])
 def test_another_parameter_is_another_setting(fields: dict[str, object]) -> None:
-    one, other = asked(), question("t", ROUTE, msgspec.json.encode(SENT | fields))
+    one, other = asked(), question_of("t", msgspec.json.encode(SENT | fields))
     assert one is not None
     assert other is not None
     assert one.setting != other.setting
@@ -39,7 +45,7 @@ def test_another_parameter_is_another_setting(fields: dict[str, object]) -> None
 def test_another_history_or_tenant_is_another_setting() -> None:
     body = msgspec.json.encode({"messages": [{"role": "user", "content": "hi"}]})
     longer = msgspec.json.encode({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "hi"}]})
-    found = [question("t", ROUTE, body), question("u", ROUTE, body), question("t", ROUTE, longer)]
+    found = [question_of("t", body), question_of("u", body), question_of("t", longer)]
     assert len({one.setting for one in found if one is not None}) == 3
 
 
@@ -61,4 +67,4 @@ def test_what_is_not_a_persons_words_alone_is_no_question(content: object, role:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"messages":[]}', b'{"messages":[1]}', b'{"messages":1}'])
 def test_what_is_no_conversation_is_no_question(body: bytes) -> None:
-    assert question("t", ROUTE, body) is None
+    assert question_of("t", body) is None

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.usage import Usage
+from headway.policy.cache.keys import fields_of
 from headway.policy.cache.worthy import MOST_TAGS, TAGS_HEADER, is_complete, is_tag, stands_alone, tags_of, wish_of
 from headway.wire.openai import Answer
 
@@ -65,7 +66,9 @@ def test_whatever_the_header_holds_only_tags_come_of_it(header: bytes) -> None:
     ],
 )
 def test_requests_whose_answer_hangs_on_more_than_themselves(extra: dict[str, object], alone: bool) -> None:
-    assert stands_alone(json.dumps({"model": "m", **extra}).encode()) == alone
+    fields = fields_of(json.dumps({"model": "m", **extra}).encode())
+    assert fields is not None
+    assert stands_alone(fields) == alone
 
 
 @pytest.mark.parametrize(

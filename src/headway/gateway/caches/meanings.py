@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from headway.gateway.caches.outcomes import Ticket
 from headway.gateway.caches.worker import Worker
@@ -57,11 +57,11 @@ class Meanings:
         self._shadows: OrderedDict[tuple[str, str], ShadowFigures] = OrderedDict()
         self._faulty = False
 
-    def question(self, rule: CacheRule, scope: str, route: str, body: bytes) -> Question | None:
+    def question(self, rule: CacheRule, scope: str, route: str, fields: dict[str, Raw]) -> Question | None:
         """What is asked; ``None``: the rule does not compare by meaning, or it is no question in words."""
         if rule.mode not in {"semantic", "shadow"}:
             return None
-        asked = question(scope, route, body)
+        asked = question(scope, route, fields)
         return None if asked is None or len(asked.text) > _TEXT_CHARS else asked
 
     def may_serve(self, rule: CacheRule, scope: str) -> bool:

@@ -5,6 +5,8 @@ from collections import deque
 from functools import partial
 from typing import Final
 
+from msgspec import Raw
+
 from headway.core.clock import Clock
 from headway.core.money import MicroUsd
 from headway.gateway.caches.figures import Memory, Report, RuleFigures, Source
@@ -18,7 +20,7 @@ from headway.gateway.front import Request
 from headway.gateway.unforeseen import Unforeseen
 from headway.policy.cache.flight import Flights
 from headway.policy.cache.kept import AnswerCache, Kept
-from headway.policy.cache.keys import CacheKey, exact_key
+from headway.policy.cache.keys import CacheKey, exact_key, fields_of
 from headway.policy.cache.labels import Drop, labels_of
 from headway.policy.cache.rules import CacheRules
 from headway.policy.cache.worthy import stands_alone, tags_of, wish_of
@@ -88,15 +90,14 @@ class ResponseCache:
         place = self._places.find(request.path, dialect, model)
         if place is None:
             return None
-        fields, body, rule = request.fields, request.body, place.rule
+        fields, rule, asked = request.fields, place.rule, fields_of(request.body)
         figures = self._figures[rule.name]
         wish, tags = wish_of(fields), tags_of(fields)
-        scope = scope_of(tenant, fields)
-        route = variant(place.route, dialect, fields)
-        key = exact_key(scope, route, body)
-        if wish == "never" or tags is None or key is None or not stands_alone(body):
+        if wish == "never" or tags is None or asked is None or not stands_alone(asked):
             figures.bypassed["no-store" if wish == "never" else "tags" if tags is None else "request"] += 1
             return None
+        scope, route = scope_of(tenant, fields), variant(place.route, dialect, fields)
+        key = exact_key(scope, route, asked)
         now = self._clock.now()
         if wish == "usual":
             hit = self._answers.get(key, now)
@@ -112,7 +113,7 @@ class ResponseCache:
             return self._begun(ticket)
         if hit is not None:
             return self._given(figures, hit.kept, "stale", "stale", now, self._refresh(ticket))
-        return self._unanswered(ticket, waiter, route, body, now)
+        return self._unanswered(ticket, waiter, route, asked, now)
 
     def answered(self, ticket: Ticket, *, answer: Answer | None, seconds: float, cost: MicroUsd | None) -> None:
         """The call that a ticket was for was answered in full; whoever waited is told.
@@ -225,10 +226,12 @@ class ResponseCache:
 
     # --- inside
 
-    def _unanswered(self, ticket: Ticket, waiter: Waiter, route: str, body: bytes, now: float) -> Wait | Ticket:
+    def _unanswered(
+        self, ticket: Ticket, waiter: Waiter, route: str, fields: dict[str, Raw], now: float
+    ) -> Wait | Ticket:
         if self._flights.leads(ticket.key):
             ticket.leads = True
-            return self._look(self._begun(ticket), waiter, route, body, now)
+            return self._look(self._begun(ticket), waiter, route, fields, now)
         wait = Wait(self, waiter, ticket, now, now + ticket.rule.wait)
         self._flights.wait(ticket.key, wait)
         self._deadlines.add(wait)
@@ -314,12 +317,12 @@ class ResponseCache:
 
     # --- looking elsewhere
 
-    def _look(self, ticket: Ticket, waiter: Waiter, route: str, body: bytes, now: float) -> Wait | Ticket:
+    def _look(self, ticket: Ticket, waiter: Waiter, route: str, fields: dict[str, Raw], now: float) -> Wait | Ticket:
         wait = Wait(self, waiter, ticket, now, now + self._patience)
         if self.sharing is not None:
             wait.lookups += self.sharing.get(ticket, partial(self._shared, wait))
         if self.meanings is not None:
-            ticket.question = asked = self.meanings.question(ticket.rule, ticket.scope, route, body)
+            ticket.question = asked = self.meanings.question(ticket.rule, ticket.scope, route, fields)
             if asked is not None:
                 serving = self.meanings.may_serve(ticket.rule, ticket.scope)
                 sent = self.meanings.find(ticket.rule, asked, partial(self._meant, wait, serving))

@@ -4,6 +4,7 @@ from hashlib import blake2b
 from typing import Final, NewType
 
 import msgspec
+from msgspec import Raw
 
 CacheKey = NewType("CacheKey", bytes)
 
@@ -11,12 +12,20 @@ _ANSWER_NEUTRAL: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "store", "service_tier"}
 )
 """Fields that say who asks or how it is kept and billed, and never what the answer is to be."""
-_BODY: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_BODY: Final = msgspec.json.Decoder(dict[str, Raw])
 _DIGEST_BYTES: Final = 16
 """Of a keyed BLAKE2b: by chance two of 2**64 requests meet, and nobody can make two meet on purpose."""
 
 
-def exact_key(tenant: str, route: str, body: bytes) -> CacheKey | None:
+def fields_of(body: bytes) -> dict[str, Raw] | None:
+    """A request's fields, each as it was written; ``None``: the body is no JSON object."""
+    try:
+        return _BODY.decode(body)
+    except (msgspec.DecodeError, ValueError):
+        return None
+
+
+def exact_key(tenant: str, route: str, fields: dict[str, Raw]) -> CacheKey:
     """The key under which a request's answer is kept; equal for equal questions of one tenant on one route.
 
     The order of a body's fields does not matter, nor what says only who asks; everything else does, to the byte.
@@ -25,15 +34,8 @@ def exact_key(tenant: str, route: str, body: bytes) -> CacheKey | None:
     Args:
         tenant: whose answers these are.
         route: the path and the model that was asked for, after aliases.
-        body: the request's JSON.
-
-    Returns:
-        ``None``: the body is no JSON object.
+        fields: the request's, as `fields_of` reads them.
     """
-    try:
-        fields = _BODY.decode(body)
-    except (msgspec.DecodeError, ValueError):
-        return None
     digest = blake2b(digest_size=_DIGEST_BYTES)
     for part in (tenant.encode(), route.encode()):
         digest.update(len(part).to_bytes(8, "big"))

@@ -3,11 +3,9 @@
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from headway.policy.cache.keys import CacheKey, exact_key
-
-_BODY: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class _Text(Struct, tag_field="type", tag="text", frozen=True):
@@ -21,7 +19,7 @@ class _Message(Struct, frozen=True):
     content: str | list[_Text]
 
 
-_MESSAGES: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_MESSAGES: Final = msgspec.json.Decoder(list[Raw])
 _LAST: Final = msgspec.json.Decoder(_Message)
 
 
@@ -33,19 +31,18 @@ class Question(Struct, frozen=True):
     text: str
 
 
-def question(tenant: str, route: str, body: bytes) -> Question | None:
+def question(tenant: str, route: str, fields: dict[str, Raw]) -> Question | None:
     """What a person asks at the end of a request, in OpenAI's chat dialect or Anthropic's.
 
     Args:
         tenant: whose answers these are.
         route: the path and the model that was asked for, after aliases.
-        body: the request's JSON.
+        fields: the request's, as `keys.fields_of` reads them.
 
     Returns:
         ``None``: it does not end with a person's words alone, so no other question means the same.
     """
     try:
-        fields = _BODY.decode(body)
         messages = _MESSAGES.decode(fields["messages"])
         last = _LAST.decode(messages[-1])
     except (msgspec.DecodeError, ValueError, KeyError, IndexError):
@@ -54,6 +51,5 @@ def question(tenant: str, route: str, body: bytes) -> Question | None:
     text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts)
     if last.role != "user" or not text.strip():
         return None
-    rest: dict[str, object] = {**fields, "messages": messages[:-1]}
-    setting = exact_key(tenant, route, msgspec.json.encode(rest))
-    return None if setting is None else Question(setting, text)
+    rest = {**fields, "messages": Raw(msgspec.json.encode(messages[:-1]))}
+    return Question(exact_key(tenant, route, rest), text)

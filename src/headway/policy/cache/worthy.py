@@ -3,10 +3,9 @@
 import re
 from typing import Final, Literal
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from headway.wire.openai import NULL, Answer
+from headway.wire.openai import Answer
 
 Wish = Literal["usual", "anew", "never"]
 """``anew``: the answer is to be made, and may be kept; ``never``: neither given nor kept."""
@@ -18,7 +17,13 @@ TAG: Final = "^[A-Za-z0-9._:/@+-]{1,64}$"
 """What a tag looks like, as a pattern."""
 _TAG: Final = re.compile(TAG[1:-1])
 _NO_TAGS: Final = frozenset[str]()
-_STATE: Final = (b'"n"', b'"conversation"', b'"container"', b'"background"')
+_STATE: Final = {
+    "n": (b"1", b"null"),
+    "background": (b"false", b"null"),
+    "conversation": (b"null",),
+    "container": (b"null",),
+}
+"""Fields by which an answer hangs on more than the request, but for these values."""
 _COMPLETE: Final = frozenset(
     {
         *("stop", "tool_calls", "function_call"),  # chat completions
@@ -26,16 +31,6 @@ _COMPLETE: Final = frozenset(
         "completed",  # responses
     }
 )
-
-
-class _State(Struct):
-    n: int | None = None
-    conversation: Raw = NULL
-    container: Raw = NULL
-    background: bool | None = None
-
-
-_state: Final = msgspec.json.Decoder(_State)
 
 
 def wish_of(fields: dict[bytes, bytes]) -> Wish:
@@ -66,23 +61,14 @@ def is_tag(text: str) -> bool:
     return _TAG.fullmatch(text) is not None
 
 
-def stands_alone(body: bytes) -> bool:
+def stands_alone(fields: dict[str, Raw]) -> bool:
     """Whether the answer depends on the request alone and is one answer.
 
     It is not where the engine keeps a conversation or a container that changes, answers later, or gives several
     choices, of which only the first would be looked at.
     """
-    if not any(mark in body for mark in _STATE):
-        return True
-    try:
-        state = _state.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return (
-        (state.n is None or state.n == 1)
-        and not state.background
-        and state.conversation == NULL
-        and state.container == NULL
+    return _STATE.keys().isdisjoint(fields) or all(
+        name not in fields or bytes(fields[name]) in plain for name, plain in _STATE.items()
     )
 
 
