@@ -9,6 +9,7 @@ import msgspec
 from headway.core.access import Action
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
+from headway.gateway import openapi
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.door import Door, Visit
@@ -37,6 +38,7 @@ _METHODS: Final = {
     b"/v1/models": b"GET",
     b"/health": b"GET",
     b"/metrics": b"GET",
+    openapi.PATH: b"GET",
 }
 _NEEDS: Final[dict[bytes, Action]] = {b"/v1/traces": "call", b"/v1/models": "read", b"/metrics": "read_all"}
 """What a key has to allow its holder for what is no call."""
@@ -178,6 +180,8 @@ class Gateway:
             self._call(request, client, BY_PATH[path])
         elif path == b"/health":
             self._health(client)
+        elif path == openapi.PATH:
+            client.respond(_OK, openapi.document())
         else:
             self._beside(path, request, client)
 
