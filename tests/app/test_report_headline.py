@@ -9,6 +9,8 @@ from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolU
 from headway.core.task import Identity, SessionId, SpanId, TaskId
 from headway.core.usage import EngineTimings
 from headway.trace.anatomy import Anatomy, dissect
+from headway.trace.findings import Finding
+from headway.trace.levers import Lever
 from headway.trace.path import Phase
 
 
@@ -21,6 +23,29 @@ def test_one_sentence_says_what_the_user_waited_for(anatomy: Anatomy) -> None:
         "38.20 s end to end, 73 % of it decode, over 3 model calls one after another (4 in all); "
         "the user saw the first output after 26.10 s, though the last call began to answer within 0.90 s."
     )
+
+
+def test_what_would_save_most_and_what_is_found_of_unsplit_time_are_said(
+    anatomy: Anatomy, levers: tuple[Lever, ...]
+) -> None:
+    best = levers[0]
+    assert headline(accounted(anatomy, levers)).endswith(
+        f" within 0.90 s. What would save most: {best.name}, {best.seconds:.2f} s ({best.share * 100:.1f} %)."
+    )
+    unsplit = replace(anatomy, e2e=10.0, phases={Phase.MODEL: 9.0, Phase.TOOL: 1.0})
+    writing = Finding(
+        name="writing-dominates",
+        title="Writing takes about 85 %.",
+        seconds=8.5,
+        confidence="likely",
+        evidence=(),
+        check="",
+        remedy="",
+    )
+    found = replace(accounted(unsplit), findings=(writing,))
+    assert "90 % of it model time (writing takes about 85.0 % of the whole), over 3 model calls" in headline(found)
+    untimed = replace(found, verdict=replace(found.verdict, timing="none"))
+    assert headline(untimed) == "4 model calls; when things happened is not in this record. Writing takes about 85 %."
 
 
 def test_one_call_needs_no_comparison(anatomy: Anatomy) -> None:

@@ -69,6 +69,14 @@ def test_the_page_holds_everything_the_terminal_shows(anatomy: Anatomy, levers: 
     assert len(page.all("details")) == 9
 
 
+def test_what_is_wrong_and_what_to_change_come_before_the_details(anatomy: Anatomy, levers: Levers) -> None:
+    page = html_task(accounted(anatomy, levers))
+    places = [
+        page.index(f'<h2 id="{name}">') for name in ("findings", "levers", "waterfall", "formula", "path", "unknown")
+    ]
+    assert places == sorted(places)
+
+
 def test_nothing_is_fetched_and_nothing_runs(anatomy: Anatomy, levers: Levers) -> None:
     html = html_task(accounted(anatomy, levers))
     page = Page(html)

@@ -54,7 +54,7 @@ def test_many_short_turns() -> None:
     finding = found(spans)["iterations-dominate"]
     assert finding.seconds == 9
     assert len(finding.spans) == 10
-    assert "10 of 1.00 s (median) make up 100 % of the 10.0 s" in finding.title
+    assert "10 of 1.00 s on average make up 100 % of the 10.0 s" in finding.title
     assert finding.tokens is None
 
 

@@ -18,11 +18,11 @@ def test_a_call_that_took_longer_than_one_that_had_more_to_do() -> None:
     assert finding.confidence == "likely"
     assert finding.spans == ("a",)
     assert finding.title == (
-        "1 call took 2.0 times as long as others of the same model that had as much to read and to write, or more:"
-        " 3.00 s (33 % of E2E)."
+        "1 call took 2.0 times as long as others of the same model that had about as much to read and to write, or"
+        " more: 3.00 s (33 % of E2E)."
     )
     assert finding.evidence == (
-        "a read 1,000 tokens and wrote 50 in 6.00 s; 1 call that had as much to do took 3.00 s.",
+        "a read 1,000 tokens and wrote 50 in 6.00 s; 1 call that had about as much to do took 3.00 s.",
         "Which they are: a.",
         "From the cache came 0 % of their prompts.",
     )

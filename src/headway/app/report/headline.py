@@ -1,9 +1,11 @@
 """The one sentence that answers "where did the time go?"."""
 
-from headway.app.report.figures import decimals_for, plural, printable, seconds
+from headway.app.report.figures import decimals_for, per_cent, plural, printable, seconds
 from headway.app.report.legend import SIGNS
+from headway.app.report.worth import worth_showing
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
+from headway.trace.phases import Phase
 
 _MUCH_LATER = 2.0
 """From this ratio on, one call's TTFT says little about what the user waited for."""
@@ -13,20 +15,41 @@ def headline(account: TaskAccount) -> str:
     """What dominates, of how long, over how many calls, and what the user waited for against what one call shows."""
     anatomy = account.anatomy
     if not account.verdict.timed:
-        return f"{plural(anatomy.calls, 'model call')}; when things happened is not in this record."
+        first = f" {printable(account.findings[0].title)}" if account.findings else ""
+        return f"{plural(anatomy.calls, 'model call')}; when things happened is not in this record.{first}"
     decimals = decimals_for(anatomy.e2e)
-    return f"{_whole(anatomy, decimals)}; {_first_output(anatomy, decimals)}."
+    return f"{_whole(account, decimals)}; {_first_output(anatomy, decimals)}.{_lever(account, decimals)}"
 
 
-def _whole(anatomy: Anatomy, decimals: int) -> str:
+def _lever(account: TaskAccount, decimals: int) -> str:
+    """The change that would save most, where one is worth showing."""
+    shown = worth_showing(account.levers).levers
+    if not shown:
+        return ""
+    best = shown[0]
+    saves = f"{seconds(best.seconds, decimals)} ({per_cent(best.share)})"
+    return f" What would save most: {printable(best.name)}, {saves}."
+
+
+def _whole(account: TaskAccount, decimals: int) -> str:
+    anatomy = account.anatomy
     e2e = f"{seconds(anatomy.e2e, decimals)} end to end"
     if anatomy.e2e > 0 and anatomy.phases:
         phase = max(anatomy.phases, key=lambda phase: anatomy.phases[phase])
-        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {SIGNS[phase].noun}"
+        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {_noun(account, phase)}"
     if not anatomy.n:
         return f"{e2e}, with no model call on the critical path"
     over = f"over {plural(anatomy.n, 'model call')}" + (" one after another" if anatomy.n > 1 else "")
     return f"{e2e}, {over}" + (f" ({anatomy.calls:,} in all)" if anatomy.calls != anatomy.n else "")
+
+
+def _noun(account: TaskAccount, phase: Phase) -> str:
+    """What a phase is; of calls whose first token was not timed, how much of them writing takes, where it is found."""
+    if phase is Phase.MODEL:
+        writing = next((one for one in account.findings if one.name == "writing-dominates"), None)
+        if writing is not None and writing.seconds is not None:
+            return f"model time (writing takes about {per_cent(writing.seconds / account.anatomy.e2e)} of the whole)"
+    return SIGNS[phase].noun
 
 
 def _first_output(anatomy: Anatomy, decimals: int) -> str:

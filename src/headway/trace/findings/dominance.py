@@ -7,7 +7,7 @@ from typing import Final
 
 from headway.core.span import Retrieval, ToolUse
 from headway.trace.findings.case import Case
-from headway.trace.findings.figures import plural, ranked, seconds, share, times
+from headway.trace.findings.figures import plural, ranked, seconds, share
 from headway.trace.findings.finding import Finding
 from headway.trace.phases import DECODE, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL
 
@@ -140,17 +140,15 @@ def iterations_dominate(case: Case) -> Iterable[Finding]:
     model = sum(case.spent(turn.call, *MODEL_TIME) for turn in turns)
     yield Finding(
         name="iterations-dominate",
-        title=f"It is the number of turns, not any one: {len(turns):,} of {seconds(usual)} (median) make up"
-        f" {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
+        title=f"It is the number of turns, not any one: {len(turns):,} of {seconds(spent / len(turns))} on average make"
+        f" up {share(spent, case.e2e)} of the {seconds(case.e2e)}.",
         seconds=sum(lengths[:-1]),
         **case.took(turn.call for turn in turns[:-1]),
         confidence="certain",
         evidence=(
             f"The slowest turn takes {seconds(slowest)}, {share(slowest, case.e2e)} of E2E.",
             f"Their calls take {seconds(model)}, {seconds(model / len(turns))} each; the rest is tools and hops.",
-            f"E2E = N x time per turn: {times(case.e2e / usual)} of the median turn make this task."
-            if usual
-            else "Half of the turns take no measurable time.",
+            f"The median turn takes {seconds(usual)}; turns x their average = {seconds(spent)}.",
             *_asked(case, [turn.call for turn in turns]),
         ),
         check="Compare tasks of the same kind: E2E should rise in step with their number of calls.",

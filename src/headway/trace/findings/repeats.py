@@ -48,7 +48,8 @@ def repeated_tools(case: Case) -> Iterable[Finding]:
         ),
         check="See whether something that they depend on could have changed in between: a test run after an edit is no"
         " waste.",
-        remedy="Keep the results of tools that only read, and tell the model which results it already has.",
+        remedy="Tell the model which results it already has; keep the results of tools that only read, and let one that"
+        " was to change something say why nothing came of it.",
         spans=case.ids(again),
     )
 

@@ -41,15 +41,15 @@ def slow_calls(case: Case) -> Iterable[Finding]:
     least = min(one.spent / one.usual for one in slow)
     yield Finding(
         name="slow-calls",
-        title=f"{plural(len(slow), 'call')} took {times(least)} times as long as others of the same model that had as"
-        f" much to read and to write, or more" + case.ending(extra),
+        title=f"{plural(len(slow), 'call')} took {times(least)} times as long as others of the same model that had"
+        f" about as much to read and to write, or more" + case.ending(extra),
         seconds=extra,
         confidence="likely",
         evidence=(
             (
                 f"{case.span(worst.call).name} read {usage.input_tokens or 0:,} tokens and wrote"
-                f" {usage.output_tokens or 0:,} in {seconds(worst.spent)}; {plural(worst.others, 'call')} that had as"
-                f" much to do took {seconds(worst.usual)}" + (" (median)." if worst.others > 1 else ".")
+                f" {usage.output_tokens or 0:,} in {seconds(worst.spent)}; {plural(worst.others, 'call')} that had"
+                f" about as much to do took {seconds(worst.usual)}" + (" (median)." if worst.others > 1 else ".")
             ),
             f"Which they are: {named(case.span(one.call).name for one in slow)}.",
             *_cold(case, slow),
