@@ -144,5 +144,5 @@ async def test_a_gateway_that_is_named_as_its_own_endpoint_does_not_feed_on_itse
             port = served.url.split(":")[2].removesuffix("/v1")
         told = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://localhost:{port}"}
         async with running(engine, tmp_path, "--port", port, environment=told) as served:
-            (warned,) = await served.events("app.service")
+            (warned,) = await served.events("export_off")
             assert "is this gateway itself" in warned["message"]

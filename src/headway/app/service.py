@@ -30,6 +30,7 @@ from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
+from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.trace.follow import Follower
 from headway.trace.record import Recorder
@@ -179,7 +180,7 @@ class _Running:
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
             clock=clock,
-            door=self._door,
+            passes=Passes(door=self._door),
         )
 
     def in_flight(self) -> int:
@@ -229,7 +230,11 @@ class _Running:
             return
         export = service.export
         if export is not None and _is_at(export.url, host, port):
-            _LOG.warning("spans are not exported: the endpoint %s is this gateway itself", export.url)
+            _LOG.warning(
+                "spans are not exported: the endpoint %s is this gateway itself",
+                export.url,
+                extra={"event": "export_off"},
+            )
             export = None
         watch = Watch(
             store=str(service.store.absolute()),

@@ -89,7 +89,8 @@ class Engine:
                 return
             pause = min(rules.longest_backoff_seconds, rules.backoff_seconds * 2 ** (failures - 1))
             again = f"{why}; restart {failures} of {rules.restarts}"
-            _LOG.warning("replica %s is down: %s in %.1f s", self.replica.id, again, pause)
+            told = {"event": "replica_down", "replica": self.replica.id}
+            _LOG.warning("replica %s is down: %s in %.1f s", self.replica.id, again, pause, extra=told)
             self._tell(again, healthy=False)
             await asyncio.sleep(pause)
 
@@ -113,7 +114,8 @@ class Engine:
 
     def _give_up(self, why: str, words: str) -> None:
         reason = f"{why}; gave up after {self._supervision.restarts} restarts"
-        _LOG.error("replica %s is down: %s. Its last words:\n%s", self.replica.id, reason, words)
+        told = {"event": "replica_down", "replica": self.replica.id}
+        _LOG.error("replica %s is down: %s. Its last words:\n%s", self.replica.id, reason, words, extra=told)
         self._tell(reason, healthy=False)
 
     def _tell(self, reason: str, *, healthy: bool) -> None:

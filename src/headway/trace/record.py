@@ -118,7 +118,7 @@ class Recorder:
         self._thread.join(timeout + _GRACE)
         if self.dropped:
             taken = self.recorded + self.dropped
-            _log.warning("spans dropped: %d of %d", self.dropped, taken)
+            _log.warning("spans dropped: %d of %d", self.dropped, taken, extra={"event": "spans_dropped"})
 
     def _run(self) -> None:
         pause = self._interval
@@ -143,7 +143,7 @@ class Recorder:
             except HeadwayError as error:
                 self.failed_writes += 1
                 if not outage:
-                    _log.error("spans are kept waiting: %s", error)
+                    _log.error("spans are kept waiting: %s", error, extra={"event": "store_down"})
                 outage = True
                 self._pause()
             except Exception:  # noqa: BLE001 - whatever it is, the thread must outlive it and say so
@@ -152,7 +152,7 @@ class Recorder:
             else:
                 self.recorded += len(batch)
                 if outage:
-                    _log.warning("spans are written again")
+                    _log.warning("spans are written again", extra={"event": "store_up"})
                 return
         self._abandoned += len(batch)
 
