@@ -146,3 +146,18 @@ async def test_a_gateway_that_is_named_as_its_own_endpoint_does_not_feed_on_itse
         async with running(engine, tmp_path, "--port", port, environment=told) as served:
             (warned,) = await served.events("export_off")
             assert "is this gateway itself" in warned["message"]
+
+
+async def test_an_agents_trace_goes_through_to_the_engine_and_to_the_collector(tmp_path: Path) -> None:
+    trace, agent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+    with Collector() as collector:
+        told = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        async with FakeEngine() as engine, running(engine, tmp_path, environment=told) as served:
+            question: list[Any] = [{"role": "user", "content": WORDS}]
+            context = {"traceparent": f"00-{trace}-{agent}-00", "tracestate": "a=1"}
+            await served.client.chat.completions.create(model="m", messages=question, extra_headers=context)
+            await asyncio.to_thread(collector.wait, 1)
+        (span,) = collector.messages[0].resource_spans[0].scope_spans[0].spans
+        assert (span.trace_id.hex(), span.parent_span_id.hex(), span.name) == (trace, agent, "chat m")
+        assert engine.headers[0]["traceparent"] == f"00-{trace}-{span.span_id.hex()}-00"
+        assert engine.headers[0]["tracestate"] == "a=1"
