@@ -16,6 +16,7 @@ ON_UVLOOP = {
     "test_faults",
     "test_hosts",
     "test_limits",
+    "test_naming",
     "test_resend",
     "test_server",
     "test_telemetry",

@@ -19,6 +19,8 @@ from headway.gateway.app import Gateway
 from headway.gateway.door import Door
 from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.naming import Naming
+from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
 from headway.policy.routing.least_loaded import LeastLoaded
@@ -155,6 +157,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     host: str = "127.0.0.1",
     names: tuple[str, ...] = (),
     door: Door | None = None,
+    naming: Naming | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -171,7 +174,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
             limits=limits or Limits(),
             recording=recording or Recording(),
             clock=clock or SystemClock(),
-            door=door,
+            passes=Passes(door=door, naming=naming),
         )
         _, port = await gateway.start(host, 0, names)
         try:

@@ -30,6 +30,7 @@ from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
+from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.trace.follow import Follower
 from headway.trace.record import Recorder
@@ -179,7 +180,7 @@ class _Running:
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
             clock=clock,
-            door=self._door,
+            passes=Passes(door=self._door),
         )
 
     def in_flight(self) -> int:

@@ -12,7 +12,7 @@ from headway.core.config import Limits, Recording
 from headway.gateway import openapi
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
-from headway.gateway.door import Door, Visit
+from headway.gateway.door import Visit
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
 from headway.gateway.hosts import is_loopback
@@ -24,7 +24,7 @@ from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
 from headway.gateway.upstream import Upstream
-from headway.gateway.wiring import Wiring
+from headway.gateway.wiring import Passes, Wiring
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
 from headway.trace.record import Recorder
@@ -63,7 +63,7 @@ class Gateway:
         limits: bounds on everything that a client or an engine could make grow.
         recording: whether text is kept.
         clock: for every time and every deadline.
-        door: whom to let in, started and closed by whoever made it; ``None``: everybody.
+        passes: what calls pass before they are sent; ``None``: nothing.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Gateway:
         limits: Limits,
         recording: Recording,
         clock: Clock,
-        door: Door | None = None,
+        passes: Passes | None = None,
     ) -> None:
         self.fleet = fleet
         self.metrics = Metrics()
@@ -97,9 +97,9 @@ class Gateway:
             limits=limits,
             clock=clock,
             unforeseen=self._front.unforeseen,
-            door=door,
+            passes=passes or Passes(),
         )
-        self._door = door
+        self._door = self._wiring.passes.door
         self._server: asyncio.Server | None = None
 
     @property
@@ -207,10 +207,12 @@ class Gateway:
             if problem is not None:
                 client.fail(problem)
                 return
+        naming = self._wiring.passes.naming
+        names = () if naming is None else naming.names
         if path == b"/v1/traces":
             self.telemetry.take(request, client, "" if caller is None else caller.tenant.id)
         elif path == b"/v1/models":
-            Listing(self.fleet, self.upstream, self._front.unforeseen, request, client, caller).start()
+            Listing(self.fleet, self.upstream, self._front.unforeseen, request, client, caller, names).start()
         else:
             client.respond(_OK, self._metrics_page(), TEXT)
 

@@ -10,18 +10,18 @@ from headway.core.fleet import ReplicaId
 from headway.core.span import ErrorType, Receipt, Setback
 from headway.gateway.connection import Breakdown, UpstreamConnection
 from headway.gateway.door import Visit
-from headway.gateway.forward import request_head
+from headway.gateway.forward import answer_headers, request_head
 from headway.gateway.front import Client, Request
 from headway.gateway.interpreted import Speech, interpreted
+from headway.gateway.naming import UNSERVED, Chain, Naming
 from headway.gateway.pool import Pool
-from headway.gateway.refusals import no_replica, not_spoken
+from headway.gateway.refusals import broke_off, no_answer, unserved
 from headway.gateway.relay import BrokenAnswerError, Relay, relay_for
-from headway.gateway.responses import Failure, Headers, connection_bound, failure
+from headway.gateway.responses import Failure, Headers, failure
 from headway.gateway.way import Way
 from headway.gateway.wiring import Wiring
-from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteRequest, RouteSent
+from headway.policy.route import RouteDone, RouteEvent, RouteRequest, RouteSent
 from headway.wire.dialect import Asked, Dialect
-from headway.wire.translate.exchange import Exchange
 
 _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
@@ -32,19 +32,16 @@ _OK: Final = 200
 class Call:
     """A call from the request to the last byte of its answer. It ends exactly once, however it ends.
 
-    When it is sent again, and when not. A chat completion changes nothing at an engine; sent twice, it may cost twice.
-    So it is sent again only where no byte of an answer came and whoever had it cannot be at work on it any more:
+    Sent twice, it may cost twice. So a model is sent it again only where no byte of an answer came and whoever had it
+    cannot be at work on it any more:
 
-    - No connection was had: nothing was sent. Every other replica is tried in turn.
+    - No connection was had: every other replica is tried in turn.
     - A kept-alive connection had died before the request was written to it: the same replica, on a new connection.
-    - The replica closed or reset the connection without a word: it crashed, was killed, or something before it was.
-      What it had computed is lost. Another replica gets the call, but only one: a request that kills its engine must
-      not kill them all. Where there is no other, the failure is the answer.
+    - The replica hung up without a word: it crashed, and what it had computed is lost. One other replica gets the call:
+      a request that kills its engine must not kill them all.
+    - It refused the option that asks a stream for its usage, which is our own addition.
 
-    A replica that is merely late may be at work, and one that has begun to answer has been paid: never sent again. One
-    exception costs nothing: a refusal of the option that asks a stream for its usage, which is our own addition.
-
-    ``attempts`` of the span counts what was sent.
+    Where the model cannot answer, and the client has had no byte, the next of its chain is asked, if it has one.
     """
 
     # Defaults on the class: most calls change few of them, and every microsecond is every caller's.
@@ -52,6 +49,8 @@ class Call:
     _replica: ReplicaId
     _pool: Pool
     _way: Way
+    _chain: Chain | None = None
+    """The models that may answer; ``None``: the one that was asked for."""
     _speech: Speech | None = None
     """The replica is asked in another dialect than the caller's."""
     _excluded: frozenset[ReplicaId] = frozenset()
@@ -100,31 +99,44 @@ class Call:
         wiring = self._wiring
         wiring.journal.identify(self.record, asks, request.fields, request.received)
         self._excluded = wiring.fleet.deaf_to(self._dialect)
+        naming = wiring.passes.naming
+        if naming is not None and not self._named(naming):
+            return
         if self._visit is None:
-            self._route(request.received)
+            self.route(request.received)
         else:
             self._visit.begin(self, asks, request.body)
 
-    def admitted(self, now: float) -> None:
-        """The call may be made: send it on."""
-        self._route(now)
+    def _named(self, naming: Naming) -> bool:
+        """Find out which models may answer; whether any may."""
+        chain = naming.choose(self.record, self._asks, self._request, self._request.received)
+        if isinstance(chain, Failure):
+            self._fail(chain)
+            return False
+        if chain is not None:
+            self._chain, self.record.model = chain, chain.model
+        return True
 
     # --- sending
 
-    def _route(self, now: float) -> None:
+    def route(self, now: float) -> None:
+        """Choose a replica, and send the call to it."""
         wiring, record = self._wiring, self.record
         request = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
         decision = wiring.policy.decide(request, wiring.fleet.view(), now)
         replica = decision.replica
         if replica is None:
             record.receipt = record.receipt or decision.receipt
-            self._fail(self._setback or self._no_replica(decision))
+            problem = self._setback or no_answer(decision, record.model, self._dialect, wiring.fleet)
+            if not self._falls_back(problem):
+                self._fail(problem)
             return
         if self._setback is None:
             self._begun = now
         else:
             self._set_back(self._setback.error, now)
-        record.receipt = decision.receipt
+        receipt, chain = decision.receipt, self._chain
+        record.receipt = receipt if chain is None else structs.replace(receipt, notes=chain.notes)
         self._replica = record.replica = replica.id
         wiring.fleet.started(replica.id)
         self._held = True
@@ -142,14 +154,12 @@ class Call:
     def _translated(self, way: Way, now: float) -> bool:
         """Put the request into the replica's dialect; whether it can be."""
         try:
-            exchange = Exchange(self._dialect, way.engine, self._request.body, created=int(now))
+            speech = self._speech = Speech(self._dialect, way.engine, self._body, now)
         except BadInputError as error:
             self._fail(failure("bad_request", 400, error))
             return False
-        self._speech = Speech(self._dialect, way.engine, exchange)
-        told = f"Translated into {way.engine.name}."
         receipt = cast("Receipt", self.record.receipt)
-        self.record.receipt = structs.replace(receipt, notes=(*receipt.notes, told, *exchange.notes))
+        self.record.receipt = structs.replace(receipt, notes=receipt.notes + speech.notes)
         return True
 
     def _send_or_connect(self) -> None:
@@ -185,7 +195,25 @@ class Call:
         self._setback = setback
         self._excluded |= {self._replica}
         self._release(failed=True)
-        self._route(self._wiring.clock.now())
+        self.route(self._wiring.clock.now())
+
+    @property
+    def _body(self) -> bytes:
+        """The request's, in which the model is the one that is asked."""
+        return self._request.body if self._chain is None else self._chain.body
+
+    def _falls_back(self, problem: Failure) -> bool:
+        """Ask the next model that may answer; whether there is one."""
+        chain, record = self._chain, self.record
+        if chain is None or not chain.more:
+            return False
+        chain.next(problem.error)
+        record.model = chain.model
+        self._release(failed=True)
+        self._excluded = self._wiring.fleet.deaf_to(self._dialect)
+        self._answered = self._resent = self._moved = self._plain = False
+        self.route(self._wiring.clock.now())
+        return True
 
     def _set_back(self, error: ErrorType, now: float) -> None:
         """The attempt under way has failed, and another begins."""
@@ -204,7 +232,7 @@ class Call:
 
     def _outgoing(self) -> tuple[bytes, bytes | memoryview]:
         """The body as the engine gets it, in two pieces: the client's, and in a stream our wish to know its usage."""
-        asks, body = self._asks, self._request.body
+        asks, body = self._asks, self._body
         if self._way.translated:
             return b"", cast("Speech", self._speech).exchange.body
         wished = asks.stream and not self._plain and self._wiring.journal.active
@@ -220,11 +248,7 @@ class Call:
 
     def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer begins."""
-        dropped = connection_bound(fields)
-        passed = [header for header in headers if header[0] not in dropped]
-        passed.append(self._pool.shown_as)
-        if self.record.task:
-            passed.append((b"x-headway-task", self.record.task.encode("latin-1", "replace")))
+        passed = answer_headers(headers, fields, self._pool.shown_as, self.record.task)
         wiring = self._wiring
         self._answered = True
         if self._way.translated:
@@ -254,12 +278,15 @@ class Call:
     def answer_end(self, now: float) -> None:
         """The answer is complete."""
         self._connection = None
-        if self._asked and self._refused_to_tell():
+        if self._asked and self._pool.minds_being_asked(self._relay.refusal):
             self._plain, self._answered = True, False
             self._set_back(ErrorType("usage_option_refused"), now)
             self._send_or_connect()
-        else:
+        elif self._chain is None or not self._chain.more or self._relay.status not in UNSERVED:
             self._finish(now)
+        else:
+            self._setback = unserved(self._replica, self._relay.status)
+            self._falls_back(self._setback)
 
     def answer_broken(self, breakdown: Breakdown, now: float) -> None:
         """The exchange broke off; what becomes of the call then is told above."""
@@ -275,22 +302,16 @@ class Call:
             self._set_back(breakdown.error, now)
             self._connect()
             return
-        status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502
-        message = f"Replica {self._replica!r} {breakdown.detail}. Try again; if it persists, look at its log."
-        problem = failure(breakdown.error, status, message)
+        problem = broke_off(self._replica, breakdown)
         if hung_up and not self._moved:
             self._moved = True
             self._try_another(problem)
+            return
+        if not self._answered and self._chain is not None and self._chain.more:
+            self._setback = problem
+            self._falls_back(problem)
         else:
             self._fail(problem)
-
-    def _refused_to_tell(self) -> bool:
-        """Whether the engine took offence at being asked for usage.
-
-        Until a replica has answered such a request, every refusal may be for that; later only one that names the field.
-        """
-        refusal = self._relay.refusal
-        return refusal is not None and (self._pool.asked_for_usage is None or b"stream_options" in refusal)
 
     def _finish(self, now: float) -> None:
         try:
@@ -357,21 +378,12 @@ class Call:
         try:
             if self._answered:
                 self._relay.note(record)
-                self._learn()
+                self._pool.heard(record.answer)
         finally:
             self._release(failed=record.error is not None)
             if self._visit is not None:
                 self._visit.end(record)
             wiring.journal.close(record)
-
-    def _learn(self) -> None:
-        """An engine that sends timings with its tokens, as llama.cpp does, need not be asked for them again.
-
-        Asked, it moves its timings into the event that the client is not shown.
-        """
-        answer = self.record.answer
-        if answer is not None and answer.engine is not None and answer.engine.cached_tokens is not None:
-            self._pool.asked_for_usage = False
 
     def _release(self, *, failed: bool) -> None:
         if self._held:
@@ -386,13 +398,3 @@ class Call:
             self._wiring.policy.observe(event)
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
             self._wiring.unforeseen.met(error)
-
-    def _no_replica(self, decision: RouteDecision) -> Failure:
-        reason = f"{decision.receipt.reason[:1].upper()}{decision.receipt.reason[1:]}"
-        fleet = self._wiring.fleet
-        deaf = fleet.deaf_to(self._dialect)
-        if decision.refusal == "excluded" and deaf:
-            return not_spoken(self.record.model, self._dialect, deaf)
-        if decision.refusal == "unknown_model":
-            return failure("unknown_model", 404, f"{reason}. Use one of: {', '.join(fleet.models())}.")
-        return no_replica(reason, fleet.health())

@@ -39,8 +39,8 @@ class Visiting(Protocol):
         """What is known of it."""
         ...
 
-    def admitted(self, now: float) -> None:
-        """It may be sent."""
+    def route(self, now: float) -> None:
+        """It may be made: send it on."""
         ...
 
     def cancel(self, problem: Failure) -> None:
@@ -114,7 +114,7 @@ class Visit:
         ask = door.tariff.ask(
             self.caller,
             record.task or TaskId(record.span),
-            asks.model,
+            record.model,
             body,
             max_output=1 if record.operation == _COUNTING else asks.output_limit,
             choices=_choices(body),
@@ -171,7 +171,7 @@ class Visit:
         if outcome.deadline is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(outcome.deadline - now, 0.0), call.cancel, _OVERTIME)
-        call.admitted(now)
+        call.route(now)
 
 
 _OVERTIME: Final = failure(

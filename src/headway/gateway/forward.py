@@ -1,5 +1,6 @@
 """The head of the request that an engine gets: the agent's own, but for what each connection decides for itself."""
 
+from headway.core.task import TaskId
 from headway.gateway.credentials import KEY_FIELDS, secret_of
 from headway.gateway.front import Request
 from headway.gateway.journal import CallRecord
@@ -22,6 +23,16 @@ def request_head(request: Request, way: Way, record: CallRecord, body_bytes: int
         lines.append(b"traceparent: " + context)
     lines.append(b"accept-encoding: identity\r\ncontent-length: %d\r\n\r\n" % body_bytes)
     return way.line + b"\r\n".join(lines)
+
+
+def answer_headers(headers: Headers, fields: dict[bytes, bytes], replica: tuple[bytes, bytes], task: TaskId) -> Headers:
+    """The headers of an answer that the client gets: the engine's, who it was, and which task it counts for."""
+    dropped = connection_bound(fields)
+    passed = [header for header in headers if header[0] not in dropped]
+    passed.append(replica)
+    if task:
+        passed.append((b"x-headway-task", task.encode("latin-1", "replace")))
+    return passed
 
 
 def _ours(request: Request, way: Way, dropped: frozenset[bytes]) -> Headers:

@@ -20,17 +20,24 @@ _JSON: Final = (b"content-type", b"application/json")
 class Speech:
     """Who says what to whom in one call: the caller's dialect, the engine's, and the exchange between them."""
 
-    __slots__ = ("caller", "engine", "exchange")
+    __slots__ = ("caller", "engine", "exchange", "notes")
 
-    def __init__(self, caller: Dialect, engine: Dialect, exchange: Exchange) -> None:
+    def __init__(self, caller: Dialect, engine: Dialect, body: bytes, now: float) -> None:
+        """Translate a request.
+
+        Raises:
+            BadInputError: it cannot be translated.
+        """
         self.caller = caller
         self.engine = engine
-        self.exchange = exchange
+        self.exchange = Exchange(caller, engine, body, created=int(now))
+        self.notes = (f"Translated into {engine.name}.", *self.exchange.notes)
 
 
 class InterpretedStream:
     """A streamed answer, told event by event; as `Relay`."""
 
+    status = _OK
     refusal = None
 
     def __init__(self, client: Client, speech: Speech, limit: int) -> None:
@@ -102,7 +109,7 @@ class InterpretedWhole:
     def __init__(self, client: Client, speech: Speech, status: int, headers: Headers, limit: int) -> None:
         self._client = client
         self._speech = speech
-        self._status = status
+        self.status = status
         self._headers = headers
         self._limit = limit
         self._pieces: list[bytes] = []
@@ -127,8 +134,8 @@ class InterpretedWhole:
         body, exchange = b"".join(self._pieces), self._speech.exchange
         headers = [header for header in self._headers if header[0] != b"content-type"]
         headers.append(_JSON)
-        if self._status != _OK:
-            status, told = exchange.refusal(self._status, body)
+        if self.status != _OK:
+            status, told = exchange.refusal(self.status, body)
             self._client.respond(status, told, headers)
             return
         try:
@@ -137,7 +144,7 @@ class InterpretedWhole:
         except UpstreamError as error:
             raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
         self._answer = exchange.as_told(answer)
-        self._client.respond(self._status, told, headers)
+        self._client.respond(self.status, told, headers)
 
     def fail(self, problem: Failure) -> None:
         """Nothing was sent yet, so the failure is the whole answer."""
@@ -146,8 +153,8 @@ class InterpretedWhole:
     def note(self, record: CallRecord) -> None:
         """What the answer said."""
         record.answer = self._answer
-        if self._status != _OK and record.error is None:
-            record.error = ErrorType(f"http_{self._status}")
+        if self.status != _OK and record.error is None:
+            record.error = ErrorType(f"http_{self.status}")
 
 
 def interpreted(

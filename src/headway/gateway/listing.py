@@ -41,6 +41,7 @@ class Listing:
         request: Request,
         client: Client,
         caller: Caller | None,
+        names: tuple[str, ...],
     ) -> None:
         self._fleet = fleet
         self._upstream = upstream
@@ -49,11 +50,12 @@ class Listing:
         self._dialect = MESSAGES if b"anthropic-version" in request.fields else CHAT
         self._client = client
         self._caller = caller
+        self._names = names
 
     def start(self) -> None:
         """Ask; where every replica declares its models, answer at once."""
         replicas = [load.replica for load in self._fleet.view().loads]
-        declared = {name: _entry(name) for name in self._fleet.models()}
+        declared = {name: _entry(name) for name in (*self._names, *self._fleet.models())}
         silent = [replica for replica in replicas if not replica.models]
         self._client.watch(self)
         self._task = asyncio.get_running_loop().create_task(self._answer_or_fail(declared, silent))

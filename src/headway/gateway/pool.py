@@ -13,6 +13,7 @@ from headway.gateway.connection import UpstreamConnection
 from headway.gateway.deadlines import Deadlines
 from headway.gateway.way import Way, way_to
 from headway.wire.dialect import Dialect
+from headway.wire.openai import Answer
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -66,6 +67,22 @@ class Pool:
         except KeyError:
             way = self._ways[caller.name] = way_to(self.replica, caller, self.base_path, self.host)
             return way
+
+    def minds_being_asked(self, refusal: bytes | None) -> bool:
+        """Whether the engine took offence at being asked for a stream's usage; ``refusal``: what it said, if it did.
+
+        Until a replica has answered such a request, every refusal may be for that; later only one that names the field.
+        """
+        return refusal is not None and (self.asked_for_usage is None or b"stream_options" in refusal)
+
+    def heard(self, answer: Answer | None) -> None:
+        """What an answer of the replica's teaches about how to ask it.
+
+        An engine that sends timings with its tokens, as llama.cpp does, need not be asked for them again: asked, it
+        moves its timings into the event that the client is not shown.
+        """
+        if answer is not None and answer.engine is not None and answer.engine.cached_tokens is not None:
+            self.asked_for_usage = False
 
     def take(self) -> UpstreamConnection | None:
         """An idle connection that is not known to be dead."""

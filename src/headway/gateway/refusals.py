@@ -5,10 +5,12 @@ from typing import Final
 
 from headway.core.config import Limits
 from headway.core.fleet import ReplicaId
-from headway.gateway.fleet import ReplicaHealth
+from headway.gateway.connection import Breakdown
+from headway.gateway.fleet import LiveFleet, ReplicaHealth
 from headway.gateway.front import Request
 from headway.gateway.hosts import is_at_home, is_foreign
 from headway.gateway.responses import Failure, failure
+from headway.policy.route import RouteDecision
 from headway.wire.dialect import Dialect
 
 LEFT_EARLY: Final = failure("client_gone", 499, "The client left before its request was complete.")
@@ -36,6 +38,29 @@ def not_spoken(model: str, dialect: Dialect, deaf: Iterable[ReplicaId]) -> Failu
     message = f"No replica that serves {model[:_SHOWN_BYTES]!r} now can be asked at {path}: {names} cannot."
     message += f" If one speaks {dialect.name}, say so with `speaks` in the configuration."
     return failure("dialect_not_served", 404, message)
+
+
+def no_answer(decision: RouteDecision, model: str, dialect: Dialect, fleet: LiveFleet) -> Failure:
+    """Nobody was found to answer a call for ``model`` from callers of ``dialect``."""
+    reason = f"{decision.receipt.reason[:1].upper()}{decision.receipt.reason[1:]}"
+    deaf = fleet.deaf_to(dialect)
+    if decision.refusal == "excluded" and deaf:
+        return not_spoken(model, dialect, deaf)
+    if decision.refusal == "unknown_model":
+        return failure("unknown_model", 404, f"{reason}. Use one of: {', '.join(fleet.models())}.")
+    return no_replica(reason, fleet.health())
+
+
+def broke_off(replica: ReplicaId, breakdown: Breakdown) -> Failure:
+    """An exchange with an engine broke off."""
+    status = 504 if breakdown.error in {"upstream_timeout", "upstream_stalled"} else 502
+    message = f"Replica {replica!r} {breakdown.detail}. Try again; if it persists, look at its log."
+    return failure(breakdown.error, status, message)
+
+
+def unserved(replica: ReplicaId, status: int) -> Failure:
+    """An engine could not serve; for the record, since another model is asked."""
+    return failure(f"http_{status}", 502, f"Replica {replica!r} answered with status {status}. Try again in a moment.")
 
 
 def header_problem(version: str, fields: dict[bytes, bytes], limits: Limits) -> Failure | None:

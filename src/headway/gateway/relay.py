@@ -33,6 +33,11 @@ class Relay(Protocol):
         ...
 
     @property
+    def status(self) -> int:
+        """The engine's."""
+        ...
+
+    @property
     def refusal(self) -> bytes | None:
         """What an engine said that refused the request as it is; ``None``: it did not."""
         ...
@@ -65,6 +70,7 @@ class StreamRelay:
         hide_usage: leave out the event that tells only the usage, because the client did not ask for it.
     """
 
+    status = _OK
     refusal = None
 
     def __init__(self, client: Client, dialect: Dialect, limit: int, *, observed: bool, hide_usage: bool) -> None:
@@ -144,6 +150,7 @@ class OpaqueRelay:
     """A stream in an encoding that we cannot read, though we asked for none: passed on as it comes."""
 
     said_all = False
+    status = _OK
     refusal = None
 
     def __init__(self, client: Client) -> None:
@@ -187,7 +194,7 @@ class WholeRelay:
     ) -> None:
         self._client = client
         self._dialect = dialect
-        self._status = status
+        self.status = status
         self._headers = headers
         self._limit = limit
         self._observed = observed
@@ -199,7 +206,7 @@ class WholeRelay:
     @property
     def refusal(self) -> bytes | None:
         """The body as far as it has come, where the status is that of a refusal."""
-        return self._joined() if self._status in _REFUSALS else None
+        return self._joined() if self.status in _REFUSALS else None
 
     def body(self, data: bytes, now: float) -> None:
         """Hold it."""
@@ -220,12 +227,12 @@ class WholeRelay:
         """Send all of it."""
         del now
         body = self._joined()
-        if self._observed and self._status == _OK:
+        if self._observed and self.status == _OK:
             try:
                 self._answer = self._dialect.answer(body)
             except UpstreamError as error:
                 raise BrokenAnswerError("upstream_malformed", error.what, fix=error.fix) from error
-        self._client.respond(self._status, body, self._headers)
+        self._client.respond(self.status, body, self._headers)
 
     def fail(self, problem: Failure) -> None:
         """Nothing was sent yet, so the failure is the whole answer."""
@@ -234,8 +241,8 @@ class WholeRelay:
     def note(self, record: CallRecord) -> None:
         """What the answer said."""
         record.answer = self._answer
-        if self._status != _OK and record.error is None:
-            record.error = ErrorType(f"http_{self._status}")
+        if self.status != _OK and record.error is None:
+            record.error = ErrorType(f"http_{self.status}")
 
     def _joined(self) -> bytes:
         return b"".join([self._body, *self._more]) if self._more else self._body

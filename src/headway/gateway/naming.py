@@ -1,0 +1,128 @@
+"""Which models may answer a call: what its name stands for, by the written rules, and who comes after whom."""
+
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from headway.gateway.front import Request
+from headway.gateway.journal import CallRecord
+from headway.gateway.responses import Failure, failure
+from headway.policy.limits.estimate import estimate
+from headway.policy.models.catalog import Alias, Catalog, Lane
+from headway.policy.models.choose import ModelRequest, choose
+from headway.policy.models.pins import Pins
+from headway.wire.dialect import Asked
+from headway.wire.model_field import with_model
+
+UNSERVED: Final = frozenset({429, 500, 502, 503, 504, 529})
+"""Statuses with which an engine says that it cannot serve now, whatever was asked."""
+_LANE: Final = b"x-headway-lane"
+_IMAGES: Final = (b'"image"', b'"image_url"', b'"input_image"')
+_TASKS: Final = 10_000
+"""Whose calls are counted; those that were seen longest ago are forgotten."""
+_CODES: Final = {"tools": ("tools_not_permitted", 403), "context": ("context_too_long", 413)}
+
+
+class _Function(Struct, frozen=True):
+    name: str = ""
+
+
+class _Tool(Struct):
+    name: str = ""
+    type: str = ""
+    function: _Function = _Function()
+
+
+_tools: Final = msgspec.json.Decoder(list[_Tool] | None)
+
+
+class Chain:
+    """The models that may answer one call, best first, and its body as the one that is asked now gets it."""
+
+    __slots__ = ("_asked", "_body", "_left", "body", "model", "notes")
+
+    def __init__(self, body: bytes, asked: str, models: tuple[str, ...], note: str) -> None:
+        self._body = body
+        self._asked = asked
+        self._left = models[1:]
+        self.model = models[0]
+        self.body = self._named()
+        self.notes = (note,)
+        """Why this one: a sentence for each step."""
+
+    @property
+    def more(self) -> bool:
+        """Whether another may be asked."""
+        return bool(self._left)
+
+    def next(self, why: str) -> None:
+        """The one asked now cannot answer: it is the next one's turn."""
+        failed, self.model, self._left = self.model, self._left[0], self._left[1:]
+        self.body = self._named()
+        self.notes += (f"{failed} could not answer ({why}), so {self.model} is asked.",)
+
+    def _named(self) -> bytes:
+        return self._body if self.model == self._asked else with_model(self._body, self.model)
+
+
+class Naming:
+    """The catalogue at work."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._pins = Pins()
+        self._calls: OrderedDict[str, int] = OrderedDict()
+        self._counts = any(rule.after_calls is not None for alias in catalog.aliases.values() for rule in alias.rules)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What clients may ask for beside the models' own names."""
+        return tuple(self._catalog.aliases)
+
+    def choose(self, record: CallRecord, asks: Asked, request: Request, now: float) -> Chain | Failure | None:
+        """The models that may answer; ``None``: the one that was asked for, by its own name."""
+        alias = self._catalog.aliases.get(asks.model)
+        if alias is None:
+            return None
+        decision = choose(self._question(alias, record, asks, request), self._catalog, self._pins, now)
+        if decision.refusal is not None:
+            code, status = _CODES[decision.refusal]
+            record.receipt = decision.receipt
+            return failure(code, status, f"{asks.model!r} cannot be asked this: {decision.receipt.reason}.")
+        note = f"{decision.models[0]} is asked: {decision.receipt.reason}."
+        return Chain(request.body, asks.model, decision.models, note)
+
+    def _question(self, alias: Alias, record: CallRecord, asks: Asked, request: Request) -> ModelRequest:
+        body = request.body
+        lane: Lane = "batch" if request.fields.get(_LANE) == b"batch" else "interactive"
+        return ModelRequest(
+            asked=alias.name,
+            tenant=record.tenant,
+            task=record.task,
+            lane=lane,
+            input_tokens=estimate(body, max_output=0, price=None).tokens,
+            output_tokens=asks.output_limit,
+            tools=_names(bytes(asks.tools)),
+            images=any(mark in body for mark in _IMAGES),
+            calls=self._made(record.task) if self._counts and record.task else 0,
+        )
+
+    def _made(self, task: str) -> int:
+        """Calls that the task has made before this one."""
+        calls = self._calls
+        made = calls.pop(task, 0)
+        calls[task] = made + 1
+        if len(calls) > _TASKS:
+            calls.popitem(last=False)
+        return made
+
+
+def _names(tools: bytes) -> tuple[str, ...]:
+    """Names of the tools that a request offers; of those that a provider runs itself, their types."""
+    try:
+        offered = _tools.decode(tools) or []
+    except msgspec.DecodeError:
+        return ()  # whoever is asked will refuse them
+    return tuple([tool.function.name or tool.name or tool.type for tool in offered])
