@@ -26,6 +26,13 @@ def test_what_moved_is_named(headway: Run, sets: tuple[Path, Path]) -> None:
     assert "most of it is tool" in ran.out
 
 
+def test_no_table_loses_p95_or_its_interval(headway: Run, sets: tuple[Path, Path]) -> None:
+    lines = headway("compare", *sets).out.splitlines()
+    for row in ("  E2E, s", "  tool, s"):
+        at = next(i for i, line in enumerate(lines) if line.startswith(row))
+        assert lines[at + 1].count("[") == 2  # p50 and p95, each with its interval below
+
+
 def test_no_difference_is_said_to_be_none(headway: Run, sets: tuple[Path, Path]) -> None:
     ran = headway("compare", sets[0], sets[0])
     assert "No difference shown" in ran.out

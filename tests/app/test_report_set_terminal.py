@@ -30,4 +30,5 @@ def test_a_long_id_goes_on_in_the_next_line_and_is_never_cut(width: int) -> None
     ids = [f"agent__project-{'x' * 60}-{number}" for number in range(3)]
     lines = slowest(*ids, width=width)
     names = "".join(line[2:].split(" ", 1)[0] for line in lines)
-    assert names == "".join(reversed(ids))
+    parts = 1 if width == 100 else 2  # numbers that do not fit follow below, beside the names once more
+    assert names == "".join(reversed(ids)) * parts

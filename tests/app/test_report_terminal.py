@@ -80,7 +80,9 @@ def test_no_head_or_foot_of_the_formula_is_cut(anatomy: Anatomy, width: int) -> 
     heads = next(line for line in table if line.startswith("call"))
     assert heads.split()[:9] == ["call", "hop", "queue", "prefill", "decode", "unsplit", "tools", "total", "%"]
     assert next(line for line in table if "before" in line).startswith("before call 1  ")
-    assert [line.split("  ")[0] for line in table[-2:]] == ["E2E, seconds", "% of E2E"]
+    assert [line.split("  ")[0] for line in table[-3:-1]] == ["E2E, seconds", "% of E2E"]
+    missing = [name for name in ("ms/token", "in", "out") if name not in heads.split()]
+    assert table[-1] == f"No room for {', '.join(missing)} here: --json and --html have them."
 
 
 def test_the_waterfall_tells_tree_time_path_and_failure(anatomy: Anatomy, levers: Levers) -> None:

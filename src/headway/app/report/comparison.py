@@ -68,12 +68,12 @@ def _table(rows: Sequence[Moved], named: dict[str, str] | None = None) -> Render
         (
             printable((named or {}).get(row.name, row.name)) + (f", {row.unit}" if row.unit == "s" else ""),
             *_means(row),
-            *(cell for at in row.at for cell in _moved(at, row.unit)),
-            *([""] * (4 - 2 * len(row.at))),
+            *(_moved(at, row.unit) for at in row.at),
+            *([""] * (2 - len(row.at))),
         )
         for row in rows
     ]
-    return Grid(("", "mean before", "after", "p50", "", "p95", ""), cells)
+    return Grid(("", "mean before", "after", "p50", "p95"), cells)
 
 
 def _means(row: Moved) -> tuple[str, str]:
@@ -90,11 +90,12 @@ def _mean(exact: float | None, least: float | None, unit: str) -> str:
     return UNKNOWN if exact is None else _figure(exact, unit)
 
 
-def _moved(at: Difference, unit: str) -> tuple[str, Text]:
+def _moved(at: Difference, unit: str) -> Text:
+    """The difference, and under it its interval, which is what would else make the table too wide."""
     interval = f"[{_signed(at.low, unit)}, {_signed(at.high, unit)}]"
     if not at.shown:
-        return _signed(at.delta, unit), Text(f"{interval} not shown", "dim")
-    return _signed(at.delta, unit), Text(interval, "bold red" if at.delta > 0 else "bold green")
+        return Text.assemble(("not shown  ", "dim"), f"{_signed(at.delta, unit)}\n", (interval, "dim"))
+    return Text.assemble(f"{_signed(at.delta, unit)}\n", (interval, "bold red" if at.delta > 0 else "bold green"))
 
 
 def _figure(value: float, unit: str) -> str:

@@ -12,8 +12,8 @@ _LEAST_NAME = 12
 class Grid:
     """Rows under a dim head; the first column is a name, all others are numbers, and the last may be words.
 
-    Columns of numbers that do not fit are left out from the right, before the words. Names that do not fit are cut, but
-    beside words, which take as many lines anyhow, they go on in the next line.
+    Columns of numbers that do not fit follow below, beside the names once more: none is left out. Names that do not fit
+    are cut, but beside words, which take as many lines anyhow, they go on in the next line.
 
     Args:
         head: titles of the columns.
@@ -27,12 +27,18 @@ class Grid:
         self._words = words
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        numbers = list(range(1, len(self._head) - self._words))
+        rest = list(range(1, len(self._head) - self._words))
         widths = [max(len(self._head[i]), *(_width(row[i]) for row in self._rows)) for i in range(len(self._head))]
-        room = options.max_width - (_LEAST_NAME + 2 if self._words else 0)
-        while numbers and min(widths[0], _LEAST_NAME) + sum(widths[i] + 2 for i in numbers) > room:
-            numbers.pop()
-        name = max(options.max_width - sum(widths[i] + 2 for i in numbers) - (_LEAST_NAME + 2) * self._words, 1)
+        room = options.max_width - min(widths[0], _LEAST_NAME)
+        fit = _fitting(rest, widths, room - (_LEAST_NAME + 2 if self._words else 0))
+        yield self._part(rest[:fit], widths, options, words=self._words)
+        while rest := rest[fit:]:
+            fit = _fitting(rest, widths, room)
+            yield Text()
+            yield self._part(rest[:fit], widths, options, words=False)
+
+    def _part(self, numbers: list[int], widths: list[int], options: ConsoleOptions, *, words: bool) -> Table:
+        name = max(options.max_width - sum(widths[i] + 2 for i in numbers) - (_LEAST_NAME + 2) * words, 1)
         table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
         if self._words:
             name = min(widths[0], max((name + _LEAST_NAME) // 2, _LEAST_NAME))
@@ -42,13 +48,24 @@ class Grid:
         for i in numbers:
             table.add_column(justify="right", no_wrap=True, min_width=widths[i])
         shown = [0, *numbers]
-        if self._words:
+        if words:
             table.add_column()
             shown.append(len(self._head) - 1)
         table.add_row(*(Text(self._head[i], "dim") for i in shown))
         for row in self._rows:
             table.add_row(*(row[i] for i in shown))
-        yield table
+        return table
+
+
+def _fitting(columns: Sequence[int], widths: Sequence[int], room: int) -> int:
+    """How many columns fit, from the left; one at least where there are any, so that there is an end."""
+    fit = used = 0
+    for i in columns:
+        used += widths[i] + 2
+        if used > room:
+            break
+        fit += 1
+    return max(fit, min(len(columns), 1))
 
 
 def _width(cell: Text) -> int:

@@ -86,7 +86,7 @@ def render_task(
 
 
 class FormulaTable:
-    """The formula, a row per iteration; columns that would not fit are left out from the right, numbers never cut."""
+    """The formula, a row per iteration; numbers are never cut, and columns that do not fit are named."""
 
     def __init__(self, table: Formula) -> None:
         self._table = table
@@ -108,6 +108,8 @@ class FormulaTable:
             style = "bold" if i == last - 1 else "dim" if i in {0, last} else ""
             table.add_row(*(Text(columns[column][i], style) for column in ("#", "call", *shown)))
         yield table
+        if missing := [name for name in ("ms/token", "in", "out") if name not in extra]:
+            yield Text(f"No room for {', '.join(missing)} here: --json and --html have them.", "dim")
 
     def _needed(self, columns: dict[str, list[str]], extra: Sequence[str]) -> int:
         used = [name for name in columns if name not in {"call", "ms/token", "in", "out"} or name in extra]
