@@ -4,6 +4,7 @@ from tasks import call
 
 from headway.core.span import Span
 from headway.core.usage import Usage
+from headway.trace.findings.slow_calls import MOST
 
 
 def sized(name: str, start: float, end: float, read: int | None, wrote: int, cached: int | None = None) -> Span:
@@ -34,3 +35,12 @@ def test_calls_that_had_more_to_do_may_take_longer() -> None:
     assert "slow-calls" not in found([sized("a", 0, 5, 1000, 50), sized("b", 5, 8, 1100, 200)])
     assert "slow-calls" not in found([sized("a", 0, 6, None, 50), sized("b", 6, 9, 1100, 200)])
     assert "slow-calls" not in found([sized("a", 0, 6, 1000, 50), sized("b", 6, 9, 1100, 200)], "none")
+
+
+def test_of_very_many_calls_each_is_compared_with_some_that_are_chosen_evenly() -> None:
+    # 1,000 calls of 1 to 2 s, and one of 400 s that had as much to do: only 256 others are looked at for each
+    usual = [sized(f"c{i}", i * 2, i * 2 + 1 + i / 1000, 1000, 50) for i in range(1000)]
+    finding = found([*usual, sized("slow", 2000, 2400, 1000, 50)])["slow-calls"]
+    assert finding.spans == ("slow",)
+    assert f"{MOST:,} calls that had about as much to do took 1.50 s (median)" in finding.evidence[0]
+    assert finding.seconds == pytest.approx(398.5, abs=0.01)
