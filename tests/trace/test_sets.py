@@ -89,6 +89,12 @@ def test_a_failed_tool_costs_what_asking_again_cost() -> None:
     assert row.step_costs == (100, 250, 400)
 
 
+def test_it_is_unknown_what_failed_tools_cost_where_nobody_saw_how_they_ended() -> None:
+    calls = [step("task", 0, 4), priced("c1", 0, "task", 100), priced("c2", 3, "task", 100)]
+    assert facts(*calls, tool("t", 1, 3, "task", by="c1", inferred=True)).retries_cost is None
+    assert facts(*calls, tool("t", 1, 3, "task", by="c1")).retries_cost == 0
+
+
 def test_what_was_done_again_is_unknown_where_arguments_and_cached_tokens_are_not_recorded() -> None:
     told, untold = failing("t1", 1, "c1", failed=False), tool("t2", 2, 3, "task", by="c1")
     blind = Usage(input_tokens=1000, output_tokens=10)

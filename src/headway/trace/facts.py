@@ -84,7 +84,7 @@ class TaskFacts(Struct, frozen=True, kw_only=True, array_like=True):
     recomputed: int | None
     """Input tokens computed although an earlier call of the task had; unknown where cached counts are."""
     retries_cost: MicroUsd | None
-    """What the calls that asked for a failed tool again cost; unknown where a price or a count is."""
+    """What the calls that asked for a failed tool again cost; unknown where a price, a count or how tools ended is."""
     points: tuple[CallPoint, ...]
 
 
@@ -218,8 +218,9 @@ def _recomputed(case: Study) -> int | None:
 def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | None:
     """Calls that asked for a tool again right after it had failed: each such call once."""
     tree = case.tree
-    if not [True for span in tree.spans if type(span.work) is ToolUse and _failed(span)]:
-        return MicroUsd(0)
+    tools = [span for span in tree.spans if type(span.work) is ToolUse]
+    if not [True for span in tools if _failed(span)]:
+        return None if any(map(_untold, tools)) else MicroUsd(0)
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}
     for i, span in enumerate(tree.spans):
@@ -236,6 +237,11 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
 
 def _failed(tool: Span) -> bool:
     return tool.error is not None or (type(tool.work) is ToolUse and tool.work.failed is True)
+
+
+def _untold(tool: Span) -> bool:
+    """Whether nobody saw how a tool ended: only the gap in which it ran is known."""
+    return type(tool.work) is ToolUse and tool.work.inferred and tool.work.failed is None and tool.error is None
 
 
 def _paid(costs: Collection[MicroUsd | None]) -> MicroUsd | None:
