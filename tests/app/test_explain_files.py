@@ -77,11 +77,11 @@ def test_what_if_replays_one_and_many(headway: Run, many: Path, tmp_path: Path) 
     assert "no change" in bad.err
 
 
-def test_a_broken_budget_ends_with_1_and_says_by_whom(headway: Run, many: Path, tmp_path: Path) -> None:
+def test_a_broken_budget_ends_with_3_and_says_by_whom(headway: Run, many: Path, tmp_path: Path) -> None:
     toml = tmp_path / "budget.toml"
     toml.write_text('[budget.task]\np50 = "3 s"\np95 = "4 s"\ncalls = 5\n\n[budget.stage."tool:search"]\np95 = 3\n')
     ran = headway("explain", many, "--budget", "--config", toml)
-    assert ran.code == 1
+    assert ran.code == 3
     assert "2 limits of 4 broken" in ran.out
     assert f"{100:032x} (8.500 s)" in ran.out
     document = json.loads(headway("explain", many, "--budget", "--config", toml, "--json").out)
@@ -100,9 +100,22 @@ def test_a_budget_is_suggested_and_reviewed(headway: Run, many: Path, tmp_path: 
     toml.write_text(headway("budget", "suggest", many).out)
     assert headway("explain", many, "--budget", "--config", toml).code == 0
     ran = headway("budget", "review", many, "--add", "tool:rerank 4s", "--config", toml)
-    assert ran.code == 1
+    assert ran.code == 3
     assert "Without the addition, 0 of these limits are broken" in ran.out
     assert headway("budget", "review", many, "--add", "tool:rerank 1ms", "--config", toml).code == 0
+
+
+def test_ci_can_tell_a_broken_budget_from_one_that_cannot_be_judged_and_from_an_error(
+    headway: Run, many: Path, tmp_path: Path
+) -> None:
+    toml = tmp_path / "headway.toml"
+    toml.write_text("[budget.task]\ncost = 0.01\n")  # of the model no price is known
+    assert headway("explain", many, "--budget", "--config", toml).code == 4
+    toml.write_text("[budget.task]\ncost = 0.01\ncalls = 1\n")
+    assert headway("explain", many, "--budget", "--config", toml).code == 3
+    assert headway("explain", tmp_path / "absent.json", "--budget", "--config", toml).code == 1
+    toml.write_text("[budget.task]\ncalls = 9\n")
+    assert headway("explain", many, "--budget", "--config", toml).code == 0
 
 
 def test_own_prices_make_costs_known(headway: Run, many: Path, tmp_path: Path) -> None:

@@ -59,12 +59,13 @@ def review(
     config: Annotated[Path | None, typer.Option(help="The budget and own prices; default: headway.toml here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For a machine: schema headway.budget/1.")] = False,
 ) -> None:
-    """Say what an addition would do to the budget; status 1 when it would be broken.
+    """Say what an addition would do to the budget; status 3 when it would be broken, 4 when that is unknown.
 
     [bold]Example[/]
 
     headway budget review traces/ --add "tool:rerank 0.4s"
     """
+    from headway.app.cli.budget_status import status
     from headway.app.explaining import read_rows
     from headway.app.gathering import processors
     from headway.app.progress import reading
@@ -92,5 +93,5 @@ def review(
         before = f"Without the addition, {already:,} of these limits are broken."
         title = f"{settings.path} against {len(rows):,} tasks with: {', '.join(add)}"
         console().print(render_budget(lines, absent, title, (before, *assumed)))
-    if any(line.state == "broken" for line in lines):
-        raise typer.Exit(1)
+    if code := status(lines):
+        raise typer.Exit(code)

@@ -41,7 +41,10 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         ),
     ] = None,
     budget: Annotated[
-        bool, typer.Option("--budget", help="Check against the budget in headway.toml; status 1 when it is broken.")
+        bool,
+        typer.Option(
+            "--budget", help="Check against the budget in headway.toml; status 3 when broken, 4 when unknown."
+        ),
     ] = False,
     config: Annotated[Path | None, typer.Option(help="Budget and own prices; default: headway.toml here.")] = None,
     html: Annotated[
@@ -89,7 +92,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
 
     _check_targets({"--html": html, "--markdown": markdown, "--perfetto": perfetto, "--otlp": otlp})
     settings = load(config)
-    limits, kept = settings.budget() if budget else None, True
+    limits, code = settings.budget() if budget else None, 0
     changes = tuple(change for text in what_if or () for change in parse(text))
     question = Question(task=task, changes=changes, prices=settings.prices)
     with trace_files(perfetto, otlp, settings.prices) as files:
@@ -111,11 +114,11 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     if limits is None:
         _show(found, as_json=as_json, why=why)
     else:
-        kept = _hold(found, limits, str(settings.path), as_json=as_json)
+        code = _hold(found, limits, str(settings.path), as_json=as_json)
     for name, where in written.items():
         typer.echo(f"{name}: {where}", err=as_json)
-    if not kept:
-        raise typer.Exit(1)
+    if code:
+        raise typer.Exit(code)
 
 
 def _check_targets(targets: "Mapping[str, Path | None]") -> None:
@@ -213,8 +216,9 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
         console().print(render_task(found.task, outcome=found.outcome, why=why, skipped=skipped, refused=refused))
 
 
-def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool:
-    """Show the budget instead of the account; whether it is kept."""
+def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> int:
+    """Show the budget instead of the account; the status to end with."""
+    from headway.app.cli.budget_status import status
     from headway.app.report.budget_table import render_budget
     from headway.app.report.compare_document import budget_json
     from headway.app.report.figures import plural
@@ -228,7 +232,7 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> bool
         typer.echo(budget_json(lines, absent))
     else:
         console().print(render_budget(lines, absent, f"{name} against {plural(len(rows), 'task')}"))
-    return not any(line.state == "broken" for line in lines)
+    return status(lines)
 
 
 def _write(found: "Found", html: Path | None, markdown: Path | None, prices: "PriceOf") -> dict[str, str]:
