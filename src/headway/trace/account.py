@@ -38,7 +38,7 @@ def account_of(
         prices: what tokens cost, where no cost was recorded.
     """
     case = study(spans)
-    anatomy = dissect(case, prices=prices)
+    anatomy = dissect(case, prices=prices, timed=verdict.timed)
     return TaskAccount(
         title=title,
         anatomy=anatomy,

@@ -108,20 +108,21 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     """Plain sentences: what could not be known, what was repaired or assumed, and why."""
 
 
-def dissect(task: Task, *, prices: PriceOf = price_for) -> Anatomy:
+def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> Anatomy:
     """Take one task apart.
 
     Args:
         task: all spans of one task, or its study. No spans at all give an anatomy of length 0.
         prices: where the prices come from of calls whose cost was not recorded.
+        timed: whether the record tells how long things took; where it does not, nothing is said of how that is known.
     """
     case = study(task)
     tree, held = case.tree, case.held
-    totals = total(tree, held.calls, prices)
+    totals = total(tree, held.calls, prices, timed=timed)
     notes = [*tree.notes, *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
-    first_visible = task_ttft(case, notes)
+    first_visible = task_ttft(case, notes) if timed else None
     lead_in, shares = spent(case.lead_in), [spent(turn.stretches) for turn in case.turns]
     iterations = tuple(map(_iteration, repeat(tree), case.turns, shares))
     sums = {phase: lead_in[phase] + sum([share[phase] for share in shares]) for phase in Phase}

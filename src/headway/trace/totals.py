@@ -31,13 +31,14 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Plain sentences: what is unknown, of how many calls."""
 
 
-def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
+def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, timed: bool = True) -> Totals:
     """Add up a task.
 
     Args:
         tree: the task.
         calls: its model calls, each call once; indices of the tree.
         prices: prices of calls whose cost was not recorded.
+        timed: whether it is to be said how the seconds of calls and tools are known.
     """
     notes: list[str] = []
     spans = [tree.spans[i] for i in calls]
@@ -55,13 +56,14 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf) -> Totals:
     _uncounted(spans, notes)
     if spent.cost.exact is None:
         _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
-    _splits(works, notes)
+    if timed:
+        _splits(works, notes)
     notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
     tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
-    if gaps := sum(type(span.work) is ToolUse and span.work.inferred for span in tools):
+    if timed and (gaps := sum(type(span.work) is ToolUse and span.work.inferred for span in tools)):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."

@@ -91,9 +91,10 @@ def no_times(case: Case) -> Iterable[Finding]:
     """A source without times."""
     if case.verdict.timed:
         return
+    missing = "when things happened" if case.verdict.timing == "durations" else "how long anything took"
     yield Finding(
         name="no-times",
-        title=f"This record ({case.verdict.source}) does not say when things happened, so nothing is said of seconds.",
+        title=f"This record ({case.verdict.source}) does not say {missing}, so nothing is said of seconds.",
         confidence="certain",
         evidence=case.verdict.remarks or (f"Times: {case.verdict.about('times').how}.",),
         check="Nothing in this record can tell.",
