@@ -39,6 +39,9 @@ task_seconds = "10 min"
 models = ["small"]
 concurrency = 20
 
+[models.smart]
+models = ["larger", "large"]
+
 [[replicas]]
 id = "a"
 url = "{url}"
@@ -131,7 +134,8 @@ async def test_from_one_file_to_two_tenants(tmp_path: Path, headway: Callable[..
                     )
                     return answer.choices[0].message.content
 
-            assert [await ask("acme", model) for model in ("small", "large")] == ["echo: hi", "echo: hi"]
+            assert [await ask("acme", model) for model in ("small", "smart")] == ["echo: hi", "echo: hi"]
+            assert [request["model"] for request in engine.requests] == ["small", "large"]
             with pytest.raises(openai.RateLimitError, match="The tenant acme has a limit of 2 requests a minute"):
                 await ask("acme", "small")
             assert await ask("zeta", "small") == "echo: hi"

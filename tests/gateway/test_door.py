@@ -26,9 +26,11 @@ from headway.gateway.door import Door
 from headway.gateway.fake import FakeEngine, Reply
 from headway.gateway.keys import Change, KeySettings, create_key, create_tenant
 from headway.gateway.limiter import Limiter
+from headway.gateway.naming import Naming
 from headway.gateway.registry import Registry, SqliteDatabase
 from headway.gateway.tariff import Tariff
 from headway.policy.limits.periods import counter_name
+from headway.policy.models.catalog import Alias, catalog
 
 ME = Change("cli:me", 1000.0)
 PRICES = {"m": Price(input=1_000_000, output=2_000_000)}
@@ -311,6 +313,20 @@ async def test_who_may_see_metrics_and_how_the_fleet_fares(house: House) -> None
         assert (await ask(served, viewer)).status == 403
         health = await served.ask(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
     assert json.loads(health.body) == {"status": "ok"}
+
+
+async def test_the_dearest_of_a_chain_is_reserved_and_the_one_that_answered_is_paid(house: House) -> None:
+    cheap = Naming(catalog([Alias(name="fast", models=("local", "m"))], []))
+    tight = house.key("acme", CallerLimits(money_per_day=Limit(1000)))
+    wide = house.key("acme", CallerLimits(money_per_day=Limit(1_000_000)))
+    async with Opened(house) as door, FakeEngine() as engine:
+        replica = Replica(id=ReplicaId("r0"), url=engine.url, models=("m",))
+        async with serving(replica, door=door, naming=cheap) as served:
+            refused = await ask(served, tight, model="fast")  # of `m` it may write 4,096 tokens at 2
+            assert (refused.status, refused.error["code"]) == (429, "money_limit")
+            assert (await ask(served, wide, model="fast")).status == 200
+            owner = next(key for key in house.registry.keys("acme") if wide.startswith(key.prefix))
+            await house.until_used(counter_name("key", owner.id, "money", "day", time.time()), 11)
 
 
 async def test_a_stream_is_settled_and_its_client_gets_all_of_it(house: House) -> None:

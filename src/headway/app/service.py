@@ -26,12 +26,14 @@ from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Prober
 from headway.gateway.hosts import is_loopback
 from headway.gateway.ids import Ids
+from headway.gateway.naming import Naming
 from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
 from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
+from headway.policy.models.catalog import Catalog
 from headway.trace.follow import Follower
 from headway.trace.record import Recorder
 from headway.trace.store import Store
@@ -71,6 +73,8 @@ class Service(Struct, frozen=True, kw_only=True):
     log: LogFormat = "text"
     log_calls: bool = False
     """A line of the log for each call, where calls are recorded."""
+    catalog: Catalog | None = None
+    """What names of models stand for; ``None``: for themselves."""
     keeping: Keeping | None = None
     """Keys that callers need; ``None``: nobody is asked for one."""
     prices: dict[str, Price] = {}
@@ -180,7 +184,7 @@ class _Running:
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
             clock=clock,
-            passes=Passes(door=self._door),
+            passes=Passes(door=self._door, naming=None if service.catalog is None else Naming(service.catalog)),
         )
 
     def in_flight(self) -> int:

@@ -105,7 +105,7 @@ class Call:
         if self._visit is None:
             self.route(request.received)
         else:
-            self._visit.begin(self, asks, request.body)
+            self._visit.begin(self, asks, request.body, self._chain)
 
     def _named(self, naming: Naming) -> bool:
         """Find out which models may answer; whether any may."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from math import inf
 from typing import Final, Protocol
 
 import msgspec
@@ -18,6 +19,7 @@ from headway.gateway.credentials import KEY_FIELDS
 from headway.gateway.front import Request
 from headway.gateway.journal import CallRecord
 from headway.gateway.limiter import Limiter
+from headway.gateway.naming import Chain
 from headway.gateway.responses import Failure, failure
 from headway.gateway.tariff import Tariff
 from headway.policy.limits.counter import Warned
@@ -104,21 +106,32 @@ class Visit:
         self._waiting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, call: Visiting, asks: Asked, body: bytes) -> None:
-        """Reserve what the call may use; it is told, now or later, whether it may be made."""
+    def begin(self, call: Visiting, asks: Asked, body: bytes, chain: Chain | None) -> None:
+        """Reserve what the call may use; it is told, now or later, whether it may be made.
+
+        Args:
+            call: which one.
+            asks: what it asks for.
+            body: the request's.
+            chain: the models that may answer, of which what the dearest costs is reserved; ``None``: the one asked for.
+        """
         door, record = self._door, call.record
         problem = door.access.forbidden_model(self.caller, asks.model)
         if problem is not None:
             call.cancel(problem)
             return
-        ask = door.tariff.ask(
-            self.caller,
-            record.task or TaskId(record.span),
-            record.model,
-            body,
-            max_output=1 if record.operation == _COUNTING else asks.output_limit,
-            choices=_choices(body),
-        )
+        asking = [
+            door.tariff.ask(
+                self.caller,
+                record.task or TaskId(record.span),
+                model,
+                body,
+                max_output=1 if record.operation == _COUNTING else asks.output_limit,
+                choices=_choices(body),
+            )
+            for model in ((asks.model,) if chain is None else chain.models)
+        ]
+        ask = max(asking, key=lambda one: inf if one.money is None else one.money)
         try:
             outcome = door.limiter.reserve(ask)
         except StoreError as error:

@@ -38,11 +38,11 @@ class OwnModels:
         self._fleet = fleet
 
     def __contains__(self, model: object) -> bool:
-        """Whether all who serve ``model`` are engines of one's own."""
+        """Whether all who serve ``model`` are engines of one's own; what nobody serves costs nothing either."""
         serving = [
             load.replica for load in self._fleet.view().loads if not load.replica.models or model in load.replica.models
         ]
-        return bool(serving) and all(replica.api_key is None for replica in serving)
+        return all(replica.api_key is None for replica in serving)
 
 
 def open_door(keeping: Keeping, fleet: LiveFleet, prices: Mapping[str, Price], clock: Clock) -> Door:

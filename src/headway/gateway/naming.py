@@ -41,11 +41,12 @@ _tools: Final = msgspec.json.Decoder(list[_Tool] | None)
 class Chain:
     """The models that may answer one call, best first, and its body as the one that is asked now gets it."""
 
-    __slots__ = ("_asked", "_body", "_left", "body", "model", "notes")
+    __slots__ = ("_asked", "_body", "_left", "body", "model", "models", "notes")
 
     def __init__(self, body: bytes, asked: str, models: tuple[str, ...], note: str) -> None:
         self._body = body
         self._asked = asked
+        self.models = models
         self._left = models[1:]
         self.model = models[0]
         self.body = self._named()

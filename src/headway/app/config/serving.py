@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from headway.app.config.exporting import endpoint_of
 from headway.app.config.keeping import keeping_of
+from headway.app.config.naming import catalog_of
 from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica
 from headway.app.service import Embedded as ServedEngines
 from headway.app.service import Service
@@ -106,6 +107,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         export=_export(file, environment),
         log=file.log.format,
         log_calls=_log_calls(file),
+        catalog=catalog_of(file),
         keeping=keeping_of(file, folder, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )

@@ -288,6 +288,47 @@ class Tenant(Table):
     """Seconds of any one task, from its first call."""
 
 
+class ModelRule(Table):
+    """When all that it names is so, its tier is taken."""
+
+    tier: str
+    """Name of a table [tiers.NAME]."""
+    tenants: list[str] = Field(default=[])
+    """The call is one of these tenants'."""
+    lane: Literal["interactive", "batch"] | None = None
+    """The call's header x-headway-lane says this; interactive where it has none."""
+    over_input_tokens: Annotated[int, Field(ge=0)] | None = None
+    """The prompt is longer than this, at three bytes a token."""
+    with_tools: bool | None = None
+    """The call offers tools to the model, or offers none."""
+    with_images: bool | None = None
+    """The call shows images to the model, or shows none."""
+    after_calls: Annotated[int, Field(ge=0)] | None = None
+    """The task has made more calls than this."""
+
+
+class Model(Table):
+    """A name that clients ask for; see docs/model-names.md."""
+
+    models: list[str] = Field(default=[])
+    """What answers, as replicas serve it; then what does where that cannot."""
+    tier: str | None = None
+    """Or the tier that answers where no rule is met."""
+    rules: list[ModelRule] = Field(default=[])
+    """The first that is met decides."""
+
+
+class Tier(Table):
+    """A grade of service."""
+
+    models: Annotated[list[str], Field(min_length=1)]
+    """What answers, as replicas serve it; then what does where that cannot."""
+    context: Annotated[int, Field(gt=0)] | None = None
+    """Longest prompt and answer together, in tokens."""
+    tools: Literal["all", "none"] | list[str] = "all"
+    """Tools that a call may offer the model: all, none, or those named."""
+
+
 class Export(Table):
     """Where recorded spans go on to, as OTLP over HTTP; see docs/observe.md."""
 
@@ -313,6 +354,9 @@ class File(Table):
     replicas: list[Replica] = Field(default=[])
     embedded: Embedded | None = None
     cache: Cache | None = None
+    models: dict[str, Model] = Field(default={})
+    """By the name that clients ask for."""
+    tiers: dict[str, Tier] = Field(default={})
     keys: Keys | None = None
     tenants: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")], Tenant] = Field(default={})
     """By name; with one, callers need a key."""

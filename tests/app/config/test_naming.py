@@ -1,0 +1,70 @@
+"""Names of models and tiers, from the file to the catalogue."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from headway.app.config.naming import catalog_of
+from headway.app.config.reading import read_config
+from headway.app.config.serving import service_of
+from headway.app.config.written import File
+from headway.core.errors import BadInputError
+from headway.policy.models.catalog import Alias, Catalog, Rule, Tier
+
+PAGE = Path(__file__).parents[3] / "docs" / "model-names.md"
+
+
+def test_the_pages_example_is_read_as_it_is_told() -> None:
+    found = re.search(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    assert catalog_of(read_config(found[1], "headway.toml")) == Catalog(
+        aliases={
+            "fast": Alias(name="fast", models=("qwen3", "qwen3-small")),
+            "auto": Alias(
+                name="auto",
+                tier="basic",
+                rules=(Rule(tier="premium", with_tools=True), Rule(tier="premium", over_input_tokens=4000)),
+            ),
+        },
+        tiers={
+            "basic": Tier(name="basic", models=("qwen3-small", "qwen3"), context=8000, tools="none"),
+            "premium": Tier(name="premium", models=("claude-large", "qwen3")),
+        },
+    )
+
+
+def test_without_tables_there_is_none() -> None:
+    assert catalog_of(File()) is None
+
+
+def test_tools_may_be_named() -> None:
+    written = read_config('[tiers.basic]\nmodels = ["m"]\ntools = ["search"]\n', "headway.toml")
+    assert catalog_of(written) == Catalog(
+        tiers={"basic": Tier(name="basic", models=("m",), tools=frozenset({"search"}))}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[models.fast]\n", "has nothing that answers"),
+        ('[models.fast]\ntier = "basic"\n', "names the tier 'basic', which there is not"),
+    ],
+)
+def test_what_does_not_fit_together_is_told(text: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        service_of(read_config(text, "headway.toml"), Path(), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[tiers.basic]\nmodels = []\n", "headway.toml:2: tiers.basic.models"),
+        ('[tiers.basic]\nmodels = ["m"]\ncontext = 0\n', "headway.toml:3: tiers.basic.context"),
+        ('[[models.a.rules]]\ntier = "t"\nlane = "fast"\n', r"headway.toml:3: models.a.rules\[0\].lane"),
+    ],
+)
+def test_mistakes_have_their_lines(text: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        read_config(text, "headway.toml")
