@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from headway.core.span import ErrorType, ModelCall, Span
 from headway.core.task import SpanId, TaskId
@@ -51,6 +52,15 @@ def test_the_list_can_be_narrowed(headway: Run, store: Path) -> None:
     assert headway("tasks", "--store", store, "--model", "model-0").out.splitlines()[1].startswith("aaaaaaaa")
     assert headway("tasks", "--store", store, "--model", "other").out == "No task matches.\n"
     assert headway("tasks", "--store", store, "--limit", "0").code == 2
+
+
+def test_an_id_as_shown_names_its_task_among_those_that_are_not_listed_too(headway: Run, store: Path) -> None:
+    with Store(store) as opened:
+        span = opened.spans(TaskId("aa" * 16))[0]
+        opened.write([structs.replace(span, task=TaskId("c" * 12 + "d" * 20))])
+    shown = headway("tasks", "--store", store, "--limit", "1").out.splitlines()[1].split()[0]
+    assert shown == "c" * 13
+    assert headway("explain", shown, "--store", store).code == 0
 
 
 def test_a_machine_gets_a_document(headway: Run, store: Path) -> None:

@@ -86,6 +86,24 @@ def test_the_same_span_id_in_two_tasks_is_two_spans(tmp_path: Path) -> None:
         assert {row.task for row in store.tasks()} == {"a", "b"}
 
 
+def alike(one: str, other: str) -> int:
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sets(st.text("ab", min_size=1, max_size=6), min_size=1, max_size=8))
+def test_nobody_shares_a_longer_beginning_than_the_neighbours(tmp_path: Path, names: set[str]) -> None:
+    with Store(tmp_path / f"{hash(frozenset(names))}.db") as store:
+        store.write([step(name) for name in names])
+        for name in names:
+            others = [*names - {name}]
+            near = store.neighbours([TaskId(name)])
+            assert set(near) <= set(others)
+            assert max((alike(name, one) for one in near), default=0) == max(
+                (alike(name, one) for one in others), default=0
+            )
+
+
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
 def test_any_number_of_spans_is_one_write(tmp_path: Path, count: int) -> None:
     with Store(tmp_path / "s.db") as store:

@@ -4,7 +4,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -156,6 +156,20 @@ class Store:
             newest = list(islice(self._newest(), _LATELY))
             reached = (task for task in newest if (row := self._summary(task)) is None or not row.refused)
             return next(reached, newest[0] if newest else None)
+
+    def neighbours(self, tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:
+        """Before and after each of ``tasks`` the next task by id: of all others, those share the longest beginning."""
+        with self._lock, self._explained():
+            found = {
+                TaskId(near)
+                for task in tasks
+                for near in self._db.execute(
+                    "SELECT (SELECT max(task) FROM span WHERE task < ?1), (SELECT min(task) FROM span WHERE task > ?1)",
+                    (task,),
+                ).fetchone()
+                if near is not None
+            }
+        return tuple(found)
 
     def resolve(self, prefix: str) -> TaskId:
         """The task named ``prefix``, or the only one whose id begins with it.

@@ -33,6 +33,7 @@ def tasks(
     with Store(path, readonly=True) as opened:
         rows = opened.tasks(limit, errors=errors, model=model)
         empty = opened.last() is None
+        others = opened.neighbours(row.task for row in rows)
     if as_json:
         from headway.app.report.tasks_document import tasks_json
 
@@ -43,4 +44,4 @@ def tasks(
     from headway.app.report.layout import console
     from headway.app.report.tasks import TaskTable
 
-    console().print(TaskTable(rows))
+    console().print(TaskTable(rows, others))

@@ -79,7 +79,8 @@ class _Pages:
     def tasks(self, request: Request) -> Response:
         """The newest tasks."""
         rows = () if self._store is None else self._store.tasks(_limit(request))
-        return self._page("tasks.html", rows=rows, ids=[row.task for row in rows], recording=self._store is not None)
+        ids = self._namesakes([row.task for row in rows])
+        return self._page("tasks.html", rows=rows, ids=ids, recording=self._store is not None)
 
     def task(self, request: Request) -> Response:
         """One task's report."""
@@ -90,8 +91,12 @@ class _Pages:
         """The replicas, and the last decisions about them."""
         del request
         routed = self._routed()
-        ids = [one.task for one in routed]
+        ids = self._namesakes([one.task for one in routed])
         return self._page("fleet.html", replicas=self._fleet.health(), routed=routed, ids=ids)
+
+    def _namesakes(self, tasks: list[TaskId]) -> list[TaskId]:
+        """These and all others that their ids could be taken for."""
+        return tasks if self._store is None else [*tasks, *self._store.neighbours(tasks)]
 
     def api_tasks(self, request: Request) -> Response:
         """The newest tasks, for a machine: the document of ``headway tasks --json``."""

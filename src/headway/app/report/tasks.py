@@ -25,16 +25,21 @@ class TaskTable:
     """A line per task: enough of its id to name it, when, how long, calls, tokens, whether it failed, models.
 
     Numbers are never cut: the models give way first, then the ids.
+
+    Args:
+        rows: the tasks to list.
+        others: tasks that are not listed and that an id must not be taken for.
     """
 
-    def __init__(self, rows: Sequence[TaskRow]) -> None:
+    def __init__(self, rows: Sequence[TaskRow], others: Sequence[TaskId] = ()) -> None:
         self._rows = rows
+        self._others = others
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if not self._rows:
             yield Text("No task matches.")
             return
-        ids = [row.task for row in self._rows]
+        ids = [*(row.task for row in self._rows), *self._others]
         lines = [_TITLES, *(_cells(row, ids) for row in self._rows)]
         widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
         fixed = sum(widths[1:-1]) + 2 * (len(widths) - 1)
