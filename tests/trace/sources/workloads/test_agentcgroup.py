@@ -79,8 +79,20 @@ def test_real_runs() -> None:
     assert sum(chat.parent == agents(first)[0].id for chat in chats(first)) == 11
     local = next(piece for piece in pieces if piece.title == "12rambau__sepal_ui-411")
     assert (len(calls(local)), len(tools(local)), at(local.spans[0], local)[1]) == (67, 67, 486.69)
-    assert calls(local)[0].usage == Usage(input_tokens=13361, output_tokens=334, cache_read=0, cache_write=0)
+    assert calls(local)[0].usage == Usage(input_tokens=13361, output_tokens=334)
 
 
 def test_no_damage_raises() -> None:
     assert_unharmed(AgentCgroup, [lines([RUN])])
+
+
+def test_zeros_of_a_model_that_never_tells_what_was_cached_are_no_counts() -> None:
+    silent = {**call(2, 4), "model": "local", "input": 900, "cache_write": 0, "cache_read": 0}
+    cold = {**call(6, 8), "cache_write": 20, "cache_read": 0}
+    (piece,), _ = read(AgentCgroup(), document(lines([{**RUN, "calls": [call(0, 2), silent, cold], "tools": []}])))
+    told, untold, first = calls(piece)
+    assert (told.usage.cache_read, told.usage.cache_write) == (70, 20)
+    assert untold.usage == Usage(input_tokens=900, output_tokens=50)
+    assert (first.usage.cache_read, first.usage.cache_write) == (0, 20)
+    assert any("what was cached is unknown" in remark for remark in piece.remarks)
+    assert dissect(piece.spans).usage.cache_read is None

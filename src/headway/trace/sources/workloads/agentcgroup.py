@@ -24,6 +24,10 @@ _SYNTHETIC: Final = "<synthetic>"
 """Whom Claude Code names as the author of its own messages, as that it was interrupted."""
 _OWN_WORDS: Final = "A message that Claude Code wrote itself is no call of a model; the time up to it is the agent's."
 _CACHE: Final = "Cache reads and writes were added to the input tokens, which this source reports without them."
+_UNTOLD: Final = (
+    "Of some models every call says 0 for what the cache gave and took, which is what is written where the engine does"
+    " not tell: what was cached is unknown."
+)
 _TTFT: Final = "When an answer's first token came is not recorded, so TTFT is unknown."
 _PARTIAL: Final = "Some answers were written down before they had ended: their output tokens are unknown."
 
@@ -89,6 +93,7 @@ def _draft(run: _Run, key: str) -> Draft:
     draft.remarks += [_CACHE, _TTFT]
     ids = [span_id(draft.root, "call", str(number)) for number in range(len(run.calls))]
     agents = _tools(draft, run, ids)
+    telling = {call.model for call in run.calls if call.cache_read or call.cache_write}
     for span, call in zip(ids, run.calls, strict=True):
         if call.model == _SYNTHETIC:
             draft.until = max(draft.until, call.end)
@@ -99,9 +104,11 @@ def _draft(run: _Run, key: str) -> Draft:
         usage = Usage(
             input_tokens=None if call.input is None else call.input + (read or 0) + (written or 0),
             output_tokens=None if partial else call.output,
-            cache_read=read,
-            cache_write=written,
+            cache_read=read if call.model in telling else None,
+            cache_write=written if call.model in telling else None,
         )
+        if call.model not in telling:
+            draft.remarks.append(_UNTOLD)
         if partial:
             draft.remarks.append(_PARTIAL)
         entry = draft.call(span, call.start, call.end, ModelCall(model=call.model, usage=usage))
