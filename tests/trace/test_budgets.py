@@ -100,6 +100,13 @@ def test_each_task_has_its_own_limits_on_money() -> None:
     assert check(budget(cost=50), rows[:2])[0].state == "kept"
 
 
+def test_what_some_tasks_do_not_tell_may_be_more_than_all_that_is_told() -> None:
+    (unsure,) = check(budget(cost=100), [row(1, 1.0, cost=90), row(2, 1.0)])
+    assert (unsure.state, unsure.value, unsure.at_least) == ("unknown", 90, True)
+    (sure,) = check(budget(cost=100), [row(1, 1.0, cost=90), row(2, 1.0, cost=80)])
+    assert (sure.state, sure.value, sure.at_least) == ("kept", 90, False)
+
+
 def test_variance_is_relative_to_the_mean() -> None:
     (line,) = check(budget(StageBudget(variance=0.3)), [row(1, 1.0), row(2, 3.0)])
     assert line.value == pytest.approx(sqrt(2) / 2)

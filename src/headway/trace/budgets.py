@@ -146,10 +146,10 @@ def _variance(name: str, limit: float, ordered: Sequence[float]) -> Line:
 
 def _each(what: str, unit: Unit, limit: float, values: Sequence[tuple[TaskId, Sum]]) -> Line:
     known = sorted(
-        ((task, float(one.least), one.partial) for task, one in values if one.least is not None),
+        ((task, float(one.least)) for task, one in values if one.least is not None),
         key=itemgetter(1),
     )
-    over = [(task, least) for task, least, _ in known if least > limit]
+    over = [(task, least) for task, least in known if least > limit]
     untold, partial = len(values) - len(known), sum(one.partial for _, one in values)
     return Line(
         stage="task",
@@ -157,7 +157,7 @@ def _each(what: str, unit: Unit, limit: float, values: Sequence[tuple[TaskId, Su
         unit=unit,
         limit=limit,
         value=known[-1][1] if known else None,
-        at_least=bool(known) and known[-1][2],
+        at_least=bool(known) and bool(untold or partial),  # what is not told may be more than all that is
         state="broken" if over else "unknown" if untold or partial else "kept",
         over=len(over),
         of=len(known),
