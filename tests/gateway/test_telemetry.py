@@ -158,7 +158,7 @@ async def refusal(served: Served, request: bytes, status: int) -> str:
 
 async def test_bodies_that_are_no_message_are_refused() -> None:
     async with serving() as served:
-        for body in (b"", b"{", b"[]", b"{}", b"\xff"):
+        for body in (b"", b"{", b"[]", b"\xff"):
             assert await refusal(served, post(body), 400)
         answer = await served.ask(post(b"\x0b\x0b", "application/x-protobuf"))
         assert (answer.status, answer.headers["content-type"]) == (400, "application/x-protobuf")

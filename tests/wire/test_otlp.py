@@ -93,7 +93,7 @@ def test_older_names_for_groups_and_scopes_are_read() -> None:
     assert raw.scope == "lib"
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[1", b"\xff", b"[]", b"7", b"{}", b'{"resourceSpans": 7}', b"[" * 9999])
+@pytest.mark.parametrize("data", [b"", b"{", b"[1", b"\xff", b"[]", b"7", b'{"resourceSpans": 7}', b"[" * 9999])
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(BadInputError):
         from_json(data)
@@ -123,3 +123,10 @@ def test_ids_are_hex_or_base64_or_left_alone(text: str, digits: int, read: str) 
 def test_times_are_rounded_once() -> None:
     assert seconds(AT + 4_830_000_000) == 1790000004.83
     assert seconds(str(AT + SECOND // 3)) == (AT + SECOND // 3) / SECOND
+
+
+@pytest.mark.parametrize("written", [b"{}", b" {}\n"])
+def test_a_message_without_groups_is_an_empty_one(written: bytes) -> None:
+    assert from_json(written).spans == []
+    with pytest.raises(BadInputError, match="no resourceSpans"):
+        from_json(b'{"spans": []}')
