@@ -116,8 +116,8 @@ async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
         await drain.wait()
         calls = running.in_flight()
         _LOG.info(
-            "stopping: %d calls under way, %g s for them to end; signal again to stop at once",
-            calls,
+            "stopping: %s under way, %g s for them to end; signal again to stop at once",
+            "1 call" if calls == 1 else f"{calls} calls",
             service.drain,
             extra={"event": "stopping"},
         )

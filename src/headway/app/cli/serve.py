@@ -33,9 +33,9 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     upstream: Annotated[list[str] | None, typer.Option(help=_UPSTREAM, metavar="URL")] = None,
     embedded: Annotated[int | None, typer.Option(help="Start this many replicas of the local model.", min=0)] = None,
     weights: Annotated[Path | None, typer.Option(help="GGUF file for --embedded; default: the pulled model.")] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default: 127.0.0.1.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to listen on; 0: a free one.", min=0, max=65535, show_default="8080")
+        int | None, typer.Option(help="Port to listen on; 0: a free one; default: 8080.", min=0, max=65535)
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -43,36 +43,30 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     ] = None,
     admin_port: Annotated[
         int | None,
-        typer.Option(
-            help="Port of the dashboard, on 127.0.0.1 only; 0: a free one.", min=0, max=65535, show_default="0"
-        ),
+        typer.Option(help="Port of the dashboard, on 127.0.0.1 only; default: 0, a free one.", min=0, max=65535),
     ] = None,
-    admin: Annotated[
-        bool | None, typer.Option("--admin/--no-admin", help="Serve the dashboard.", show_default="admin")
-    ] = None,
+    admin: Annotated[bool | None, typer.Option("--admin/--no-admin", help="Serve the dashboard; default: yes.")] = None,
     store: Annotated[Path | None, typer.Option(help="File for spans; default: in your data directory.")] = None,
     record: Annotated[
         bool | None,
-        typer.Option(
-            "--record/--no-record", help="Record spans, so that tasks can be explained.", show_default="record"
-        ),
+        typer.Option("--record/--no-record", help="Record spans, so that tasks can be explained; default: yes."),
     ] = None,
     keep_text: Annotated[
         bool | None, typer.Option("--keep-text", help="Record prompts and answers too.", show_default=False)
     ] = None,
-    policy: Annotated[str | None, typer.Option(help="Routing policy, by name.", show_default="least-loaded")] = None,
-    body_bytes: Annotated[str | None, typer.Option(help="Largest request, e.g. 32MiB.", show_default="16MiB")] = None,
+    policy: Annotated[str | None, typer.Option(help="Routing policy, by name; default: least-loaded.")] = None,
+    body_bytes: Annotated[str | None, typer.Option(help="Largest request, e.g. 32MiB; default: 16MiB.")] = None,
     response_bytes: Annotated[
-        str | None, typer.Option(help="Largest whole answer, and event of a stream.", show_default="64MiB")
+        str | None, typer.Option(help="Largest whole answer, and event of a stream; default: 64MiB.")
     ] = None,
     first_byte_seconds: Annotated[
-        str | None, typer.Option(help="What an engine may take to begin its answer.", show_default="600")
+        str | None, typer.Option(help="What an engine may take to begin its answer; default: 600.")
     ] = None,
     stall_seconds: Annotated[
-        str | None, typer.Option(help="What it may take between two bytes of it.", show_default="120")
+        str | None, typer.Option(help="What it may take between two bytes of it; default: 120.")
     ] = None,
     log_format: Annotated[
-        LogFormat | None, typer.Option(help="Lines of the log: for a person, or JSON.", show_default="text")
+        LogFormat | None, typer.Option(help="Lines of the log: for a person (default), or JSON.")
     ] = None,
     log_calls: Annotated[
         bool | None, typer.Option("--log-calls", help="A line of the log for each call.", show_default=False)

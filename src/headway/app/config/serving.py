@@ -66,14 +66,14 @@ def _limits(written: Limits, flags: Mapping[str, str | None]) -> Limits:
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         flag = f"--{detail['loc'][0]}".replace("_", "-")
-        problem = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        problem = detail["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
         raise BadInputError(f"{flag} cannot be {detail['input']!r}: {problem}.", fix=_WAY_OUT) from error
 
 
 def _plain(text: str) -> str | float:
     """A number where the text is one, else the text, whose unit tells."""
     try:
-        return int(text) if text.isdigit() else float(text)
+        return int(text) if text.removeprefix("-").isdigit() else float(text)
     except ValueError:
         return text
 
