@@ -118,6 +118,7 @@ def test_without_times_the_page_says_so_and_shows_no_seconds() -> None:
     tasks = [imported(i, 2, timing="none") for i in range(3)]
     text = words(page_of(studied(*tasks)))
     assert "When things happened is not in this record: 3 tasks" in text
+    assert "tasks failed" in text  # not their tools, whose failures stand beside each
     assert "E2E, snoneunknown" in text.replace(" ", "").replace("E2E,s", "E2E, s")
     assert "Where the time goes" not in text
     assert "How long tasks take" not in text
