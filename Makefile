@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.synced
 UV := $(shell command -v uv 2>/dev/null || echo $(VENV)-uv/bin/uv)
 
-.PHONY: help demo test check fix docs bench lint types imports examples lock setup clean
+.PHONY: help demo test check fix docs bench lint types imports examples lock setup clients clean
 
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ $(STAMP): requirements.lock pyproject.toml | $(filter $(VENV)-uv/bin/uv,$(UV))
 	@touch $@
 
 setup: $(STAMP)  ## install everything, locked, into .venv
+
+clients: $(STAMP)  ## add the agent frameworks that some tests run (heavy)
+	@$(UV) pip install --quiet --require-hashes --python $(BIN)/python --requirement requirements-clients.lock
 
 demo: $(STAMP)  ## start two real replicas and the gateway, run an agent through it, explain its task
 	@$(BIN)/headway demo
@@ -58,6 +61,8 @@ bench: $(STAMP)  ## the figures, as ratios measured in one run
 lock: | $(filter $(VENV)-uv/bin/uv,$(UV))  ## resolve the dependencies anew
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras --group dev \
 		--no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --output-file requirements.lock
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --group clients \
+		--constraint requirements.lock --no-header --no-annotate --no-emit-index-url --upgrade --output-file requirements-clients.lock
 
 clean:  ## remove everything that make made
 	@rm -rf $(VENV) $(VENV)-uv build dist out .pytest_cache .ruff_cache .hypothesis .coverage*

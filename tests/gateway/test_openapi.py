@@ -1,12 +1,23 @@
 """The document names what is answered, and a real gateway keeps to it under requests that schemathesis makes up."""
 
+import asyncio
 import json
 import re
+import sys
+from pathlib import Path
 
+import pytest
 from serving import Raw, serving
 
 from headway.gateway import openapi
+from headway.gateway.fake import FakeEngine
 from headway.wire.dialects import ALL, BY_PATH
+
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,unsupported_method,allow_header_conformance"
+)
+"""Not those on what is accepted: of most of a request, the engine is the judge."""
 
 
 def get(path: str) -> bytes:
@@ -51,3 +62,23 @@ def test_every_reference_leads_somewhere_and_every_shape_is_used() -> None:
 def test_every_dialect_has_a_path_of_its_own() -> None:
     paths = json.loads(openapi.document())["paths"]
     assert {paths[path.decode()]["post"]["operationId"] for path in BY_PATH} == {dialect.name for dialect in ALL}
+
+
+async def test_no_made_up_request_breaks_the_gateway_or_gets_an_answer_of_another_shape(tmp_path: Path) -> None:
+    schemathesis = Path(sys.executable).with_name("schemathesis")
+    if not schemathesis.exists():
+        pytest.skip("schemathesis is not installed: see `make clients`")
+    async with FakeEngine() as engine, serving(engine) as served:
+        run = await asyncio.create_subprocess_exec(
+            *(schemathesis, "run", f"{served.url.removesuffix('/v1')}/openapi.json"),
+            *("--checks", CHECKS, "--phases", "coverage", "--max-time", "15", "--seed", "1"),
+            *("--continue-on-failure", "--no-shrink", "--no-color", "--request-timeout", "10"),
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said = (await run.communicate())[0].decode()
+    assert run.returncode == 0, said
+    tested = re.search(r"(\d+) generated, (\d+) passed", said)
+    assert tested is not None
+    assert int(tested[1]) == int(tested[2]) > 0

@@ -77,7 +77,7 @@ def _call(dialect: Dialect) -> Schema:
     named, summary = _WORDS[dialect.name]
     content: Schema = {_JSON: {"schema": reference(f"{named}Answer")}}
     if dialect not in _UNASKED:
-        content[_EVENTS] = {"schema": {"type": "string"}}
+        content[_EVENTS] = {}
     error = reference("AnthropicError" if dialect in {MESSAGES, COUNT_TOKENS} else "OpenAIError")
     return {
         "operationId": dialect.name,

@@ -43,7 +43,7 @@ def _requests() -> dict[str, Schema]:
                 "messages": _list(_record({"role": {"enum": chat_roles}}, "role"), minItems=1),
                 "stream": _MAYBE_FLAG,
                 "stream_options": {"type": ["object", "null"]},
-                "tools": {"type": ["array", "null"]},
+                "tools": {"type": ["array", "null"], "items": _OBJECT},
                 "prompt_cache_key": _MAYBE_TEXT,
             },
             "model",
@@ -53,7 +53,7 @@ def _requests() -> dict[str, Schema]:
         "ResponsesRequest": _record(
             {
                 "model": _TEXT,
-                "input": {"type": ["string", "array", "null"], "items": _OBJECT},
+                "input": {"type": ["string", "array"], "items": _OBJECT},
                 "instructions": _MAYBE_TEXT,
                 "stream": _MAYBE_FLAG,
                 "tools": {"type": ["array", "null"], "items": _OBJECT},
