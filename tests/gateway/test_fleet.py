@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from headway.core.errors import NotFoundError
 from headway.core.fleet import Replica, ReplicaId
 from headway.gateway.fleet import LiveFleet
+from headway.wire.dialects import CHAT, EMBEDDINGS, MESSAGES
 
 A, B = ReplicaId("a"), ReplicaId("b")
 
@@ -127,3 +128,15 @@ def test_counts_never_go_negative_and_never_leak(steps: list[tuple[str, str]]) -
         for _ in range(count):
             fleet.finished(ReplicaId(name))
     assert set(in_flight(fleet).values()) <= {0}
+
+
+def test_who_cannot_be_asked_is_known_anew_when_replicas_come_change_and_go() -> None:
+    chat_only = Replica(id=ReplicaId("a"), url="http://a/v1")
+    vectors = Replica(id=ReplicaId("b"), url="http://b/v1", speaks=("openai-embeddings", "unheard-of"))
+    fleet = LiveFleet([chat_only])
+    assert fleet.deaf_to(MESSAGES) == frozenset()  # translated
+    fleet.put(vectors)
+    assert fleet.deaf_to(MESSAGES) == fleet.deaf_to(CHAT) == {"b"}
+    assert fleet.deaf_to(EMBEDDINGS) == frozenset()
+    fleet.remove(ReplicaId("b"))
+    assert fleet.deaf_to(MESSAGES) == frozenset()

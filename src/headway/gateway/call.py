@@ -142,11 +142,11 @@ class Call:
         self._held = True
         try:
             pool = self._pool = wiring.upstream.pool(replica)
+            way = self._way = pool.way(self._dialect)
         except BadInputError as error:
             self._pass_over(error)
             return
         record.provider = pool.provider
-        way = self._way = cast("Way", pool.way(self._dialect))  # those who have none are excluded
         if way.translated and not self._translated(way, now):
             return
         self._send_or_connect()

@@ -51,17 +51,17 @@ class LiveFleet:
         """What a policy decides on; built anew only when a replica comes, goes or is replaced."""
         if self._view is None:
             self._view = FleetView(tuple([state.load for state in self._states.values()]))
-            self._deaf = {}
         return self._view
 
     def deaf_to(self, dialect: Dialect) -> frozenset[ReplicaId]:
         """Replicas that cannot be asked on behalf of a caller of ``dialect``, translated or not."""
-        loads = self.view().loads
-        known = self._deaf.get(dialect.name)
-        if known is None:
-            known = frozenset([load.replica.id for load in loads if asked_in(dialect, spoken_by(load.replica)) is None])
-            self._deaf[dialect.name] = known
-        return known
+        try:
+            return self._deaf[dialect.name]
+        except KeyError:
+            replicas = [load.replica for load in self.view().loads]
+            deaf = frozenset([one.id for one in replicas if asked_in(dialect, spoken_by(one)) is None])
+            self._deaf[dialect.name] = deaf
+            return deaf
 
     def put(self, replica: Replica, *, healthy: bool = True, reason: str = "not probed yet") -> None:
         """Add a replica, or replace the one of the same id: calls in flight stay counted."""
@@ -70,6 +70,7 @@ class LiveFleet:
         load = ReplicaLoad(replica=replica, healthy=healthy, in_flight=in_flight)
         self._states[replica.id] = _State(load=load, reason=reason)
         self._view = None
+        self._deaf.clear()
 
     def remove(self, replica: ReplicaId) -> None:
         """Take a replica out; its calls in flight may still end.
@@ -82,6 +83,7 @@ class LiveFleet:
         if in_flight:
             self._leaving[replica] = in_flight
         self._view = None
+        self._deaf.clear()
 
     def started(self, replica: ReplicaId) -> None:
         """A call was sent to ``replica``; each needs exactly one `finished`.

@@ -35,7 +35,7 @@ class Pool:
         self.replica = replica
         self.base_path = url.path.rstrip("/").encode()
         self.host = url.netloc.rpartition("@")[2].encode()
-        self._ways: dict[str, Way | None] = {}
+        self._ways: dict[str, Way] = {}
         self.provider = None if replica.engine == "openai" else replica.engine
         self.shown_as = (b"x-headway-replica", replica.id.encode("latin-1", "replace"))
         self.asked_for_usage: bool | None = False if replica.engine == "llama.cpp" else None
@@ -60,8 +60,12 @@ class Pool:
         """How many wait for an exchange."""
         return len(self._idle)
 
-    def way(self, caller: Dialect) -> Way | None:
-        """How callers of this dialect are served; ``None``: they cannot be."""
+    def way(self, caller: Dialect) -> Way:
+        """How callers of this dialect are served.
+
+        Raises:
+            BadInputError: they cannot be.
+        """
         try:
             return self._ways[caller.name]
         except KeyError:

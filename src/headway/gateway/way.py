@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from headway.core.errors import BadInputError
 from headway.core.fleet import Replica
 from headway.gateway.credentials import KEY_FIELDS
 from headway.gateway.fleet import spoken_by
@@ -30,11 +31,18 @@ class Way(Struct, frozen=True, eq=False):
     """The caller speaks another dialect."""
 
 
-def way_to(replica: Replica, caller: Dialect, base_path: bytes, host: bytes) -> Way | None:
-    """The way to ``replica``; ``None``: it cannot be asked on behalf of such callers."""
+def way_to(replica: Replica, caller: Dialect, base_path: bytes, host: bytes) -> Way:
+    """The way to ``replica``.
+
+    Raises:
+        BadInputError: it cannot be asked on behalf of such callers.
+    """
     engine = asked_in(caller, spoken_by(replica))
     if engine is None:
-        return None
+        raise BadInputError(
+            f"Replica {replica.id!r} cannot be asked on behalf of callers of {caller.name}.",
+            fix="Say with `speaks` in the configuration what it speaks.",
+        )
     translated = engine.name != caller.name
     not_sent = _NOT_SENT
     if translated:
