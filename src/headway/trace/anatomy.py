@@ -47,7 +47,7 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     unknown where decode or the number of tokens is."""
     usage: Usage
     retry: float = 0.0
-    """Attempts at the call that failed before it was served."""
+    """Attempts at the call that failed before it was served or failed last, and the pauses after them."""
     tpot_by_engine: bool = False
     """Whether ``tpot`` rests on the engine's own timings, for want of a timed stream or of a count of its tokens."""
     tpot_to_end: bool = False
@@ -65,7 +65,7 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     """Epoch seconds."""
     e2e: float
     n: int
-    """Model calls on the task's loop, i.e. on the critical path."""
+    """Model calls on the task's loop, i.e. on the critical path; one that failed and was made again is one."""
     calls: int
     """All model calls, sub-agents, parallel branches and detached work included."""
     path: tuple[Segment, ...]
@@ -99,7 +99,7 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     failures: int
     """Calls, tools and retrievals that failed."""
     retries: int | None
-    """Times that a call was sent again; unknown when any call's attempts are."""
+    """Times that a call was sent again, under one span or by its caller; unknown when any call's attempts are."""
     human: float
     """Seconds inside the task's bounds in which only a person was waited for; not in E2E."""
     waited_before: float | None = None
@@ -118,7 +118,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> A
     """
     case = study(task)
     tree, held = case.tree, case.held
-    totals = total(tree, held.calls, prices, timed=timed)
+    totals = total(tree, held.calls, prices, again=len(case.again), timed=timed)
     notes = [*tree.notes, *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")

@@ -7,7 +7,7 @@ from msgspec import Struct
 from headway.core.span import HumanWait, Step
 from headway.trace.graph import replay
 from headway.trace.path import Stretch
-from headway.trace.phases import HOP, Phase, clip
+from headway.trace.phases import HOP, RETRY, Phase, clip
 from headway.trace.study import Study
 
 
@@ -87,6 +87,9 @@ def shares_of(case: Study) -> dict[Phase, list[Share]]:
 
     def add(owner: int, node: int, until: float, length: float, *, is_gap: bool) -> None:
         if length <= 0:
+            return
+        if is_gap and node in case.paused:
+            found[RETRY].append(Share(owner, node, is_gap, length))
             return
         if not case.own[owner]:
             found[HOP].append(Share(owner, node, is_gap, length))

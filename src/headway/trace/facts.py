@@ -103,7 +103,11 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
     on_path = _on_path(case) if verdict.timed else {}
     models = _models(case, on_path, costs, prices)
     root = tree.spans[0]
-    loop = [turn.call for turn in case.turns] if verdict.timed else [i for i in held.calls if not case.in_tool[i]]
+    loop = (
+        [turn.call for turn in case.turns]
+        if verdict.timed
+        else [i for i in held.calls if not case.in_tool[i] and i not in case.again]
+    )
     last = tree.spans[loop[-1]] if loop else root
     return TaskFacts(
         task=root.task,

@@ -1,7 +1,6 @@
 """The task's loop: the model calls on its critical path, each with what came before the next one."""
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -10,7 +9,10 @@ from headway.trace.phases import Phase
 
 
 class Turn(Struct, frozen=True, gc=False):
-    """One iteration: a model call on the path (the tree's index) and its stretches, in order of time."""
+    """One iteration: a model call on the path (the tree's index) and its stretches, in order of time.
+
+    Failed tries that its caller made of the same call before it, and the pauses after them, are among its stretches.
+    """
 
     call: int
     stretches: list[Stretch]
@@ -21,19 +23,23 @@ class Turn(Struct, frozen=True, gc=False):
         return sum(stretch.seconds for stretch in self.stretches)
 
 
-def turns_of(walked: Iterable[Stretch], calls: AbstractSet[int]) -> tuple[list[Stretch], list[Turn]]:
+def turns_of(walked: Iterable[Stretch], calls: Mapping[int, int]) -> tuple[list[Stretch], list[Turn]]:
     """The stretches before the first call of the path, then its turns; every stretch is in exactly one place.
 
     A call's own time belongs to its own turn; whatever else comes before the next call appears belongs to the turn
     begun last, a tool's time around its sub-agents' calls included.
+
+    Args:
+        walked: the critical path.
+        calls: the path's calls, each with the last try of the same call that is on it: mostly itself.
     """
     lead_in: list[Stretch] = []
     turns: list[Turn] = []
     begun: dict[int, Turn] = {}
     latest = lead_in
     for stretch in walked:
-        owner = stretch.owner
-        if owner not in calls:
+        owner = calls.get(stretch.owner)
+        if owner is None:
             latest.append(stretch)
         elif owner in begun:
             begun[owner].stretches.append(stretch)

@@ -1,6 +1,6 @@
 """The critical path: the segments that tile a task from end to end, each with its phase."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -8,7 +8,8 @@ from headway.core.span import ModelCall, Step
 from headway.trace.contract import Contraction, contract
 from headway.trace.flush import FEWEST, TOGETHER, ended_by_flush
 from headway.trace.graph import Graph, graph_of
-from headway.trace.phases import HOP, MODEL, OWN, Phase, Segment, clip, split
+from headway.trace.phases import HOP, MODEL, OWN, RETRY, Phase, Segment, clip, split
+from headway.trace.resent import made_again, pauses
 from headway.trace.tree import Tree
 
 __all__ = ["Phase", "Segment", "Stretch", "critical_path", "flushed", "own_segments", "stretches"]
@@ -41,7 +42,10 @@ def critical_path(tree: Tree) -> tuple[Segment, ...]:
     has no segments.
     """
     held = contract(tree)
-    walked = stretches(tree, graph_of(held), held, own_segments(tree, held, whole=flushed(tree, held)))
+    graph, whole = graph_of(held), flushed(tree, held)
+    again = {} if whole else made_again(tree, held)
+    own = own_segments(tree, held, whole=whole, lost=again)
+    walked = stretches(tree, graph, held, own, pauses(again, graph))
     return tuple([segment for stretch in walked for segment in stretch.segments])
 
 
@@ -56,13 +60,16 @@ def flushed(tree: Tree, held: Contraction) -> bool:
     return ended_by_flush(leaves, end)
 
 
-def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Segment, ...]]:
+def own_segments(
+    tree: Tree, held: Contraction, *, whole: bool, lost: Collection[int] = ()
+) -> list[tuple[Segment, ...]]:
     """Every span's own phases; none for steps, whose time is that of what they hold and the hops between.
 
     Args:
         tree: the task.
         held: what it waited for.
         whole: leave the calls unsplit, because what is known of their times cannot be trusted.
+        lost: calls that failed and were made again: all of each is a failed attempt.
     """
     segments: list[tuple[Segment, ...]] = [()] * len(tree.spans)
     axis, calls = tree.axis, set(held.calls)
@@ -70,7 +77,9 @@ def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Se
     for i, (span, kind, start, end) in enumerate(rows):
         if kind is Step or end <= start:
             continue
-        if kind is not ModelCall:
+        if i in lost:
+            segments[i] = (Segment(span.id, RETRY, start, end),)
+        elif kind is not ModelCall:
             segments[i] = (Segment(span.id, OWN[kind], start, end),)
         elif i in calls and type(span.work) is ModelCall:
             segments[i] = (
@@ -79,8 +88,16 @@ def own_segments(tree: Tree, held: Contraction, *, whole: bool) -> list[tuple[Se
     return segments
 
 
-def stretches(tree: Tree, graph: Graph, held: Contraction, own: Sequence[tuple[Segment, ...]]) -> list[Stretch]:
+def stretches(
+    tree: Tree,
+    graph: Graph,
+    held: Contraction,
+    own: Sequence[tuple[Segment, ...]],
+    paused: Collection[int] = (),
+) -> list[Stretch]:
     """Walk the graph from the task's end to its start; the path in order of time.
+
+    The gaps before ``paused`` were waited for after a failed attempt.
 
     A tool with a sub-agent's call in it, and then another call::
 
@@ -112,7 +129,11 @@ def stretches(tree: Tree, graph: Graph, held: Contraction, own: Sequence[tuple[S
         if since >= cursor:  # what was waited for ended up to EPSILON after the start that waited for it
             return
         mine = own[owner]
-        parts = clip(mine, since, cursor) if mine else (Segment(tree.spans[owner].id, HOP, since, cursor),)
+        pause = is_gap and node in paused
+        if mine and not pause:
+            parts = clip(mine, since, cursor)
+        else:
+            parts = (Segment(tree.spans[owner].id, RETRY if pause else HOP, since, cursor),)
         backwards.append(Stretch(owner, node, is_gap, since, cursor, parts))
         cursor = since
 

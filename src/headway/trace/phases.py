@@ -15,7 +15,7 @@ class Phase(StrEnum):
     HOP = "hop"
     """Between the parties: the agent's own code, the network, the gateway."""
     RETRY = "retry"
-    """Attempts at a call that failed, before the one that served it or that failed last."""
+    """Attempts at a call that failed, before the one that served it or that failed last, and the pauses after them."""
     QUEUE = "queue"
     PREFILL = "prefill"
     DECODE = "decode"

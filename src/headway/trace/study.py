@@ -11,6 +11,7 @@ from headway.trace.contract import Contraction, contract
 from headway.trace.graph import Graph, graph_of
 from headway.trace.loop import Turn, turns_of
 from headway.trace.path import Segment, Stretch, flushed, own_segments, stretches
+from headway.trace.resent import last_tries, made_again, pauses
 from headway.trace.tree import Tree, grow
 
 
@@ -28,6 +29,10 @@ class Study(Struct, frozen=True, kw_only=True):
     """The critical path."""
     lead_in: list[Stretch]
     turns: list[Turn]
+    again: dict[int, int]
+    """Calls that failed, each with the same call that its caller made after it; none where a flush ended the spans."""
+    paused: frozenset[int]
+    """Those of the latter that waited for nothing else: the gap before each is a pause after a failed attempt."""
     in_tool: list[bool]
     """Whether a node is a tool or works inside one, as a sub-agent's calls do."""
 
@@ -49,9 +54,13 @@ def study(task: Task) -> Study:
     held = contract(tree)
     graph = graph_of(held)
     whole = flushed(tree, held)
-    own = own_segments(tree, held, whole=whole)
-    walked = stretches(tree, graph, held, own)
-    lead_in, turns = turns_of(walked, frozenset(held.calls))
+    again = {} if whole else made_again(tree, held)
+    paused = pauses(again, graph)
+    own = own_segments(tree, held, whole=whole, lost=again)
+    walked = stretches(tree, graph, held, own, paused)
+    calls = frozenset(held.calls)
+    tries = last_tries(again, [stretch.owner for stretch in walked if stretch.owner in calls])
+    lead_in, turns = turns_of(walked, tries)
     in_tool = list(map(is_, tree.kinds, repeat(ToolUse)))  # at or in one
     for i in held.nodes:
         if in_tool[held.holder[i]]:
@@ -65,5 +74,7 @@ def study(task: Task) -> Study:
         walked=walked,
         lead_in=lead_in,
         turns=turns,
+        again=again,
+        paused=paused,
         in_tool=in_tool,
     )

@@ -31,13 +31,14 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Plain sentences: what is unknown, of how many calls."""
 
 
-def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, timed: bool = True) -> Totals:
+def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, again: int = 0, timed: bool = True) -> Totals:
     """Add up a task.
 
     Args:
         tree: the task.
         calls: its model calls, each call once; indices of the tree.
         prices: prices of calls whose cost was not recorded.
+        again: how many of the calls failed and were made again by their caller.
         timed: whether it is to be said how the seconds of calls and tools are known.
     """
     notes: list[str] = []
@@ -79,7 +80,7 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, timed: bool = Tr
         spent=spent,
         own=own,
         failures=failures_of(tree, calls),
-        retries=None if hidden else sum(attempts) - sum(map(bool, attempts)),
+        retries=None if hidden else again + sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
 

@@ -125,3 +125,10 @@ def test_turns_that_ask_for_several_tools_are_not_told_to_ask_for_several() -> N
 
 def test_a_short_loop_is_no_long_one() -> None:
     assert "iterations-dominate" not in found([call(str(i), i, i + 1) for i in range(7)])
+
+
+def test_a_turn_is_not_made_of_the_task_that_no_span_records() -> None:
+    # b is followed by 7 s in which nothing is recorded; there is no span of the task
+    spans = [call("a", 0, 1), call("b", 1, 5), call("c", 9, 10)]
+    evidence = found(spans)["one-turn-dominates"].evidence[0]
+    assert evidence.endswith("with b, and is made of b 4.00 s, hops 4.00 s.")

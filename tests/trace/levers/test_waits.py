@@ -12,10 +12,10 @@ def test_no_queue() -> None:
     assert seconds([call("a", 0, 3, marks=(0, 2, 3), engine=engine)])["no queue"] == 1.5
 
 
-def test_failed_calls_cost_their_time() -> None:
+def test_failed_calls_cost_their_time_and_the_pause_after_it() -> None:
     failed = structs.replace(call("a", 0, 2, usage=usage(100, 10)), error=ErrorType("upstream_closed"))
     found = levers([failed, call("b", 2.5, 4)])["no failed calls"]
-    assert (found.seconds, found.tokens, found.cost) == (2, 110, 120)
+    assert (found.seconds, found.tokens, found.cost) == (2.5, 110, 120)
 
 
 def test_a_failure_that_ended_the_task_saves_nothing_for_without_it_the_call_would_take_its_time() -> None:

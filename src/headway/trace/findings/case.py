@@ -9,11 +9,13 @@ from headway.core.money import MicroUsd, money
 from headway.core.span import ModelCall, Span, ToolUse
 from headway.core.task import SpanId
 from headway.trace.anatomy import Anatomy
+from headway.trace.asked import asked_for
 from headway.trace.change import Share, inner, shares_of
 from headway.trace.findings.figures import seconds, share
 from headway.trace.pace import Pace, paces
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf, charge
+from headway.trace.resent import chats_of
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study
 from headway.trace.totals import spent_by
@@ -138,8 +140,8 @@ def case_of(study: Study, anatomy: Anatomy, verdict: Verdict, prices: PriceOf) -
         on_path=on_path,
         shares=shares_of(study),
         children=inner(study),
-        issued=_issued(study),
-        chats=_chats(study),
+        issued=asked_for(study.tree, study.held),
+        chats=chats_of(study.tree, study.held),
         paces=paces(study),
     )
 
@@ -148,29 +150,3 @@ def total(counts: Sequence[int | None]) -> int | None:
     """The sum; unknown when any of them is, or there are none."""
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
-
-
-def _issued(study: Study) -> dict[int, list[int]]:
-    tree = study.tree
-    index = {span.id: i for i, span in enumerate(tree.spans)}
-    issued: dict[int, list[int]] = {}
-    latest: dict[str, int] = {}  # by the tool call's id; some engines use one again, so the last one counts
-    for i in sorted(study.held.nodes, key=study.held.lo.__getitem__):
-        work = tree.spans[i].work
-        if isinstance(work, ModelCall):
-            latest.update((ref.id, i) for ref in work.tool_calls)
-        elif isinstance(work, ToolUse):
-            issuer = index.get(work.issued_by) if work.issued_by else latest.get(work.call_id) if work.call_id else None
-            if issuer is not None and tree.kinds[issuer] is ModelCall:
-                issued.setdefault(issuer, []).append(i)
-    return issued
-
-
-def _chats(study: Study) -> list[list[int]]:
-    tree, held = study.tree, study.held
-    chats: dict[tuple[int, str], list[int]] = {}
-    for i in sorted(held.calls, key=tree.start.__getitem__):
-        work = tree.spans[i].work
-        if isinstance(work, ModelCall) and not held.adrift[i]:
-            chats.setdefault((held.holder[i], work.model), []).append(i)
-    return list(chats.values())

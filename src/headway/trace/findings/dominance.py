@@ -9,6 +9,7 @@ from headway.core.span import Retrieval, ToolUse
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, ranked, seconds, share
 from headway.trace.findings.finding import Finding
+from headway.trace.path import Stretch
 from headway.trace.phases import DECODE, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL
 
 HALF: Final = 0.5
@@ -90,7 +91,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         return
     parts: dict[str, float] = {}
     for stretch in slow.stretches:
-        name = case.span(stretch.owner).name
+        name = _named(case, stretch)
         parts[name] = parts.get(name, 0.0) + stretch.seconds
     others = "the median of the others" if len(turns) > 2 else "the other"  # noqa: PLR2004 - the one and another
     yield Finding(
@@ -102,7 +103,7 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         confidence="certain" if _watched(case, {stretch.owner for stretch in slow.stretches}) else "likely",
         evidence=(
             (
-                f"It begins {seconds(case.study.held.lo[slow.call])} after the task's start, with"
+                f"It begins {seconds(slow.stretches[0].start)} after the task's start, with"
                 f" {case.span(slow.call).name}, and is made of {ranked(parts)}."
             ),
             *_beside(case, slow.call, [turn.call for turn in turns if turn is not slow]),
@@ -111,6 +112,13 @@ def one_turn_dominates(case: Case) -> Iterable[Finding]:
         remedy="Mend that turn first: the others together are less than it.",
         spans=case.ids({stretch.owner for stretch in slow.stretches}),
     )
+
+
+def _named(case: Case, stretch: Stretch) -> str:
+    """Whose time it is; a task that the record does not have as a span is no part of itself."""
+    if stretch.is_gap and stretch.node in case.study.paused:
+        return "pauses after failed attempts"
+    return "hops" if not stretch.owner and case.study.tree.made_root else case.span(stretch.owner).name
 
 
 def _beside(case: Case, slow: int, others: Sequence[int]) -> Iterable[str]:

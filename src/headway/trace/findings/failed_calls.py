@@ -7,14 +7,13 @@ from headway.trace.findings.case import Case
 from headway.trace.findings.errors import meaning
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Finding
-from headway.trace.findings.retries import made_again
 
 _REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
 
 
 def failed_calls(case: Case) -> Iterable[Finding]:
     """Calls that failed for good. Where the task ends with one, all of its time was for an answer that never came."""
-    again = {i for i, _ in made_again(case)}
+    again = case.study.again
     lost = [i for i in case.study.held.calls if case.span(i).error is not None and i not in again]
     if not lost:
         return

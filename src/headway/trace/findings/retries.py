@@ -2,23 +2,17 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from typing import Final
 
 from headway.core.span import ModelCall
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
 from headway.trace.phases import RETRY
-from headway.trace.tree import EPSILON
-
-SAME: Final = 0.02
-"""Of the input tokens: two calls whose prompts are not in the record and differ by less are taken for the same."""
 
 
 def paid_twice(case: Case) -> Iterable[Finding]:
     """A failed call and the same call after it; and calls that were sent more than once under one span."""
-    pairs = made_again(case)
+    pairs = [*case.study.again.items()]
     resent = [i for i in case.study.held.calls if _attempts_before(case.call(i))]
     if not pairs and not resent:
         return
@@ -43,11 +37,6 @@ def paid_twice(case: Case) -> Iterable[Finding]:
     )
 
 
-def made_again(case: Case) -> list[tuple[int, int]]:
-    """Calls that failed, each with the same call that follows it."""
-    return [(i, again) for chat in case.chats for i, again in _again(case, chat)]
-
-
 def _attempts_before(call: ModelCall) -> int:
     """Attempts that failed before the last one, under one span."""
     return max((call.attempts or 1) - 1, len(call.setbacks))
@@ -62,32 +51,14 @@ def _title(failed: int, in_vain: int) -> str:
 
 def _spent(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -> float | None:
     """Seconds on the path, of failed calls, pauses after them, and failed attempts; unknown where none was timed."""
-    timed = [i for i in resent if case.call(i).setbacks]
+    failed = {i for i, _ in pairs}
+    timed = [i for i in resent if case.call(i).setbacks and i not in failed]
     if not pairs and not timed:
         return None
-    failed = case.path_seconds(i for i, _ in pairs) or 0.0
-    return failed + _pauses(case, pairs) + sum(case.spent(i, RETRY) for i in timed)
+    return (case.path_seconds(failed) or 0.0) + paused(case, pairs) + sum(case.spent(i, RETRY) for i in timed)
 
 
-def _again(case: Case, chat: list[int]) -> Iterable[tuple[int, int]]:
-    """Failed calls, each with the same call that follows it."""
-    held = case.study.held
-    for i, after in pairwise(chat):
-        if case.span(i).error is not None and held.lo[after] >= held.hi[i] - EPSILON and _same(case, i, after):
-            yield i, after
-
-
-def _same(case: Case, i: int, after: int) -> bool:
-    a, b = case.call(i), case.call(after)
-    if a.prompt is not None and b.prompt is not None:
-        return a.prompt == b.prompt
-    if case.issued.get(i):
-        return False
-    mine, theirs = a.usage.input_tokens, b.usage.input_tokens
-    return mine is None or theirs is None or abs(mine - theirs) <= SAME * max(mine, theirs)
-
-
-def _pauses(case: Case, pairs: Iterable[tuple[int, int]]) -> float:
+def paused(case: Case, pairs: Iterable[tuple[int, int]]) -> float:
     """Seconds of the path between each failure and the next attempt."""
     held, path = case.study.held, case.anatomy.path
     found = 0.0
@@ -108,7 +79,7 @@ def _told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -
             f"Failed and followed by the same call: {named(case.span(i).name for i in first)}; errors:"
             f" {', '.join(errors)}."
         )
-        pauses = _pauses(case, pairs)
+        pauses = paused(case, pairs)
         waits = f" and {seconds(pauses)} of waiting before the next attempt" if pauses else ""
         if case.timed:
             yield f"On the critical path: {seconds(case.path_seconds(first) or 0.0)} of failed calls{waits}."

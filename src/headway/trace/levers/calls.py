@@ -12,6 +12,7 @@ from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, sp
 from headway.trace.levers.turns import droppable, left_alone, thin_out
 from headway.trace.loop import Turn
 from headway.trace.phases import PREFILL
+from headway.trace.resent import last_tries
 from headway.trace.reuse import cold
 from headway.trace.tree import EPSILON
 
@@ -61,7 +62,8 @@ def one_call(case: Case) -> Iterable[Lever]:
     turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
     answer = turns[-1].call
     span, call = case.call(answer)
-    gone = {i for i in _before(case, answer) if kinds[i] is ModelCall}
+    tries = last_tries(case.study.again, held.calls)
+    gone = {i for i in _before(case, answer) if kinds[i] is ModelCall and tries[i] != answer}
     lead_in = {stretch.node for stretch in case.study.lead_in if stretch.is_gap}
     change = Change(case.study)
     for turn in turns[:-1]:

@@ -70,7 +70,10 @@ def no_failures(case: Case) -> Iterable[Lever]:
     change = Change(case.study)
     for i in failed:
         change.tail[i] = 0.0
-    change.scale(case.shares[RETRY], lambda i: 0.0 if case.call(i)[0].error is None else 1.0)
+        if (after := case.study.again.get(i)) in case.study.paused:
+            change.drop_gap(after)
+    attempts = [share for share in case.shares[RETRY] if not share.is_gap]
+    change.scale(attempts, lambda i: 0.0 if case.call(i)[0].error is None else 1.0)
     yield predicted(
         case,
         change,
@@ -78,7 +81,8 @@ def no_failures(case: Case) -> Iterable[Lever]:
         Advice(
             key="no-failures",
             name="no failed calls",
-            assumes="What the failed calls were for was done by later ones; the pause after a failure stays.",
+            assumes="What the failed calls were for was done by later ones; without a failure there is no pause before"
+            " the same call is made again.",
             tradeoff="None, but what fails them must be found first.",
             rule="A failed call costs its whole time and is then made again.",
             how="Find out what failed them (the findings name the errors), and take a replica that fails calls out of"
