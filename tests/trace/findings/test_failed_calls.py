@@ -70,3 +70,21 @@ def test_what_the_gateways_words_mean(error: str, what: str) -> None:
 
 def test_of_other_words_nothing_is_known() -> None:
     assert meaning("RateLimitError") is None
+
+
+def test_all_tries_of_a_call_that_failed_to_the_end_count_and_the_title_and_the_figure_agree() -> None:
+    # three tries of .1 s with .5 s between them: there never was an answer
+    spans = [broken(call(name, at, at + 0.1), "upstream_closed") for name, at in (("a", 0), ("b", 0.6), ("c", 1.2))]
+    finding = found(spans)["failed-calls"]
+    assert finding.title == (
+        "3 of 3 model calls failed (upstream_closed), so the task has no answer: 1.30 s (100 % of E2E)."
+    )
+    assert finding.seconds == pytest.approx(1.3)
+    assert finding.spans == ("a", "b", "c")
+
+
+def test_tries_in_vain_on_the_way_cost_their_seconds_and_the_pauses_between_them() -> None:
+    failed = [broken(told(call(name, at, at + 1), ("user", "first"))) for name, at in (("a", 0), ("b", 3))]
+    finding = found([*failed, told(call("c", 4, 10), ("user", "another"))])["failed-calls"]
+    assert finding.seconds == pytest.approx(4)  # 1 + 2 of waiting + 1
+    assert finding.title == "2 of 3 model calls failed (timeout): 4.00 s (40 % of E2E)."

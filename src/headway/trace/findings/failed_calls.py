@@ -1,4 +1,4 @@
-"""Model calls that failed and were not made again: what failed them, and what that means."""
+"""Model calls that failed for good, with all their tries: what failed them, and what that means."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -7,24 +7,29 @@ from headway.trace.findings.case import Case
 from headway.trace.findings.errors import meaning
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Finding
+from headway.trace.findings.retries import paused
+from headway.trace.resent import last_tries
 
 _REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
 
 
 def failed_calls(case: Case) -> Iterable[Finding]:
     """Calls that failed for good. Where the task ends with one, all of its time was for an answer that never came."""
-    again = case.study.again
-    lost = [i for i in case.study.held.calls if case.span(i).error is not None and i not in again]
+    again, calls = case.study.again, case.study.held.calls
+    tries = last_tries(again, calls)
+    lost = [i for i in calls if case.span(tries[i]).error is not None]
     if not lost:
         return
     end = _end(case, lost)
-    spent = case.path_seconds(lost)
+    spent = _spent(case, lost) if case.timed else None
+    if end and case.timed:
+        spent = case.e2e
     errors = sorted({str(case.span(i).error) for i in lost})
-    calls = plural(len(case.study.held.calls), "model call")
+    of = plural(len(calls), "model call")
     yield Finding(
         name="failed-calls",
-        title=f"{len(lost):,} of {calls} failed ({', '.join(errors)})" + end + case.ending(spent),
-        seconds=case.e2e if end and case.timed else spent,
+        title=f"{len(lost):,} of {of} failed ({', '.join(errors)})" + end + case.ending(spent),
+        seconds=spent,
         **case.took(lost),
         confidence="certain",
         evidence=(
@@ -36,6 +41,12 @@ def failed_calls(case: Case) -> Iterable[Finding]:
         remedy=" ".join(_remedies(errors)),
         spans=case.ids(lost),
     )
+
+
+def _spent(case: Case, lost: Sequence[int]) -> float:
+    """Seconds on the path: the calls' own, and the pauses between tries of the same one."""
+    again = case.study.again
+    return sum(case.spent(i) for i in lost) + paused(case, [(i, again[i]) for i in lost if i in again])
 
 
 def _end(case: Case, lost: Sequence[int]) -> str:
