@@ -113,3 +113,13 @@ def test_the_segments_tile_the_call_whatever_its_marks_say(spans: list[Span], st
             assert (found[0].start, found[-1].end) == (start, start + length)
         else:
             assert start + length == start
+
+
+def test_the_silence_in_which_an_answer_broke_off_is_the_models() -> None:
+    call = ModelCall(model="m", sent=1, first_token=2, last_token=3)
+    found = split(ID, call, 1, 5, float, silent=True)
+    assert [(one.phase.value, one.start, one.end) for one in found] == [
+        ("prefill", 1, 2),
+        ("decode", 2, 3),
+        ("model", 3, 5),
+    ]

@@ -1,6 +1,7 @@
 """The critical path: the segments that tile a task from end to end, each with its phase."""
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,6 +14,10 @@ from headway.trace.resent import made_again, pauses
 from headway.trace.tree import Tree
 
 __all__ = ["Phase", "Segment", "Stretch", "critical_path", "flushed", "own_segments", "stretches"]
+
+
+_CALLERS: Final = "client_stalled"
+"""The one error of a stream in which the engine is not waited for: its caller stopped reading."""
 
 
 class Stretch(Struct, frozen=True, gc=False):
@@ -82,9 +87,11 @@ def own_segments(
         elif kind is not ModelCall:
             segments[i] = (Segment(span.id, OWN[kind], start, end),)
         elif i in calls and type(span.work) is ModelCall:
-            segments[i] = (
-                (Segment(span.id, MODEL, start, end),) if whole else split(span.id, span.work, start, end, axis)
-            )
+            if whole:
+                segments[i] = (Segment(span.id, MODEL, start, end),)
+            else:
+                silent = span.error is not None and span.error != _CALLERS
+                segments[i] = split(span.id, span.work, start, end, axis, silent=silent)
     return segments
 
 

@@ -20,7 +20,7 @@ class Phase(StrEnum):
     PREFILL = "prefill"
     DECODE = "decode"
     MODEL = "model"
-    """A model call whose first token was not timed: unsplit."""
+    """A model call whose first token was not timed: unsplit. So is the silence in which one broke off."""
     TOOL = "tool"
     RETRIEVAL = "retrieval"
     HUMAN = "human"
@@ -68,7 +68,9 @@ def engine_tpot(call: ModelCall) -> float | None:
     return engine.decode_seconds / (engine.decode_tokens - 1)
 
 
-def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float]) -> tuple[Segment, ...]:
+def split(
+    span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float], *, silent: bool = False
+) -> tuple[Segment, ...]:
     """The phases of one call as segments that tile ``[start, end]``; none is empty or negative.
 
     ``hop`` runs from the start to ``sent`` less Headway's own ``queued``, and from the last token to the end.
@@ -84,9 +86,10 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
         start: where the call starts, on the axis wanted.
         end: where it ends on that axis.
         at: from the recorder's clock to that axis.
+        silent: the call broke off while more of its answer was waited for: after its last token it is ``model``.
     """
     if call.setbacks or (call.attempts == 0 and call.sent is None and call.first_token is None):
-        return _failed_at_first(span, call, start, end, at)
+        return _failed_at_first(span, call, start, end, at, silent=silent)
     sent, waiting = _sending(call, start, end, at)
     engine, first, last = call.engine, call.first_token, call.last_token
     if first is not None:
@@ -111,12 +114,12 @@ def split(span: SpanId, call: ModelCall, start: float, end: float, at: Callable[
     if last > first:
         segments.append(Segment(span, DECODE, first, last))
     if end > last:
-        segments.append(Segment(span, HOP, last, end))
+        segments.append(Segment(span, MODEL if silent else HOP, last, end))
     return tuple(segments)
 
 
 def _failed_at_first(
-    span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float]
+    span: SpanId, call: ModelCall, start: float, end: float, at: Callable[[float], float], *, silent: bool
 ) -> tuple[Segment, ...]:
     """The phases of a call that was tried more than once, or never sent."""
     setbacks, sent = call.setbacks, call.sent
@@ -125,7 +128,7 @@ def _failed_at_first(
     until = _within(at(setbacks[-1].end), since, end) if served else end
     rows = ((HOP, start, since), (RETRY, since, until))
     before = tuple(Segment(span, phase, since, until) for phase, since, until in rows if until > since)
-    return before + split(span, structs.replace(call, setbacks=()), until, end, at) if served else before
+    return before + split(span, structs.replace(call, setbacks=()), until, end, at, silent=silent) if served else before
 
 
 def _sending(call: ModelCall, start: float, end: float, at: Callable[[float], float]) -> tuple[float, float]:

@@ -75,8 +75,9 @@ SIGNS: dict[Phase, Sign] = {
         glyph="▓",
         letter="m",
         style="magenta",
-        meaning="a call whose first token was not timed",
-        measured="the whole call: no first token was timed and the engine told no timings, so it cannot be split",
+        meaning="a call whose first token was not timed, and the silence in which one broke off",
+        measured="the whole call: no first token was timed and the engine told no timings, so it cannot be split; of a"
+        " call that failed in mid-answer, from the last token to its end",
     ),
     Phase.TOOL: Sign(
         label="tool",
