@@ -5,6 +5,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from starlette.testclient import TestClient
 
 from headway.app.dashboard.server import Dashboard
@@ -63,6 +64,12 @@ def test_tasks_are_listed_newest_first(store: Store) -> None:
     assert '<td class="n bad">1</td>' in page
     assert '<td class="n">25</td>' in page
     assert 'http-equiv="refresh"' in page
+
+
+def test_a_task_that_was_refused_is_listed_as_that(store: Store) -> None:
+    made = call("a" * 32, 1, error="unknown_model")
+    store.write([structs.replace(made, work=ModelCall(model="gone", attempts=0))])
+    assert '<td class="n bad">refused</td>' in browser(store).get("/").text
 
 
 def test_a_task_shows_its_report_and_its_document(store: Store) -> None:

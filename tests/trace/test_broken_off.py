@@ -1,10 +1,10 @@
 """Where the time of calls goes that broke off, and of those that no engine ever saw."""
 
 import pytest
-from findings import found
+from findings import found, told
 from msgspec import structs
-from savings import levers
-from tasks import call
+from savings import levers, seconds
+from tasks import call, step
 
 from headway.core.span import ErrorType
 from headway.trace.anatomy import dissect
@@ -22,3 +22,21 @@ def test_an_engine_that_falls_silent_in_mid_answer_is_at_work_and_no_hop(error: 
 def test_a_caller_that_stops_reading_is_a_hop() -> None:
     spans = [structs.replace(call("a", 0, 2, marks=(0, 0.5, 1)), error=ErrorType("client_stalled"))]
     assert dissect(spans).phases[Phase.HOP] == 1
+
+
+def test_a_refused_call_was_no_attempt_and_the_engines_log_knows_nothing_of_it() -> None:
+    spans = [structs.replace(call("a", 0, 2, attempts=0), error=ErrorType("unknown_model"))]
+    assert dissect(spans).phases == {Phase.HOP: 2}
+    findings = found(spans)
+    assert findings["failed-calls"].check == "Look at the gateway's log, and at the caller's, at that time."
+    assert "hop-gaps" not in findings
+    assert "no hop" not in levers(spans)
+
+
+def test_the_gaps_beside_a_refused_call_are_hops() -> None:
+    # 0 - 1 gap | a refused 1-2 | gap 2-4 | b 4-5, another question
+    refused = structs.replace(call("a", 1, 2, "root", attempts=0), error=ErrorType("unknown_model"))
+    spans = [step("root", 0, 5), told(refused, ("user", "this")), told(call("b", 4, 5, "root"), ("user", "that"))]
+    assert dissect(spans).phases[Phase.HOP] == 4
+    assert found(spans)["hop-gaps"].seconds == 3
+    assert seconds(spans)["no hop"] == 3

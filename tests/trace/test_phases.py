@@ -60,7 +60,10 @@ def test_where_the_last_attempt_was_never_sent_all_is_an_attempt() -> None:
 
 
 def test_a_call_that_reached_no_engine_took_no_model_time() -> None:
-    assert pieces(ModelCall(model="m", attempts=0), 1, 5) == [("retry", 1, 5)]
+    assert pieces(ModelCall(model="m", attempts=0), 1, 5) == [("hop", 1, 5)], "nothing was attempted"
+    assert pieces(ModelCall(model="m", attempts=0, queued=3), 1, 5) == [("queue", 1, 4), ("hop", 4, 5)]
+    assert pieces(ModelCall(model="m", attempts=0, queued=9), 1, 5) == [("queue", 1, 5)]
+    assert pieces(ModelCall(model="m", attempts=0, setbacks=(setback(1, 3),)), 1, 5) == [("retry", 1, 5)]
     assert pieces(ModelCall(model="m", attempts=None), 1, 5) == [("model", 1, 5)], "how often it was sent is unknown"
 
 

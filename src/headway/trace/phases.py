@@ -57,6 +57,11 @@ def is_derived(call: ModelCall) -> bool:
     return call.first_token is None and call.engine is not None
 
 
+def never_sent(call: ModelCall) -> bool:
+    """Whether it was refused before anybody attempted to send it."""
+    return call.attempts == 0 and not call.setbacks and call.sent is None and call.first_token is None
+
+
 def engine_tpot(call: ModelCall) -> float | None:
     """TPOT by the engine's own timings, seconds: decode_seconds / (decode_tokens - 1).
 
@@ -78,7 +83,8 @@ def split(
     TTFT; ``decode`` runs from the first token to the last. A call without a timed stream arrives whole at its end, so
     with the engine's timings its decode is taken to end there, its prefill before that, and what is left since it
     was sent is queueing; with neither marks nor timings it is one ``model`` segment, once sent. Attempts that failed
-    before it was sent for the last time are ``retry``, and so is all of a call that never was sent.
+    before it was sent for the last time are ``retry``, and so is all of a call whose last attempt had no connection.
+    One that was refused before any attempt is ``hop``, but for its time in Headway's queue.
 
     Args:
         span: the call's span.
@@ -88,7 +94,10 @@ def split(
         at: from the recorder's clock to that axis.
         silent: the call broke off while more of its answer was waited for: after its last token it is ``model``.
     """
-    if call.setbacks or (call.attempts == 0 and call.sent is None and call.first_token is None):
+    if never_sent(call):
+        queued = _within(start + (call.queued or 0.0), start, end)
+        return _unsplit(span, (start, start, queued, queued)) + _unsplit(span, (queued, end, end, end))
+    if call.setbacks:
         return _failed_at_first(span, call, start, end, at, silent=silent)
     sent, waiting = _sending(call, start, end, at)
     engine, first, last = call.engine, call.first_token, call.last_token

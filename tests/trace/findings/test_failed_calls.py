@@ -1,9 +1,9 @@
 import pytest
 from findings import broken, found, ranking, told
 from msgspec import structs
-from tasks import call, step, tool
+from tasks import T0, call, step, tool
 
-from headway.core.span import ModelCall, Span
+from headway.core.span import ErrorType, ModelCall, Setback, Span
 from headway.core.usage import Usage
 from headway.trace.findings.errors import meaning
 
@@ -88,3 +88,17 @@ def test_tries_in_vain_on_the_way_cost_their_seconds_and_the_pauses_between_them
     finding = found([*failed, told(call("c", 4, 10), ("user", "another"))])["failed-calls"]
     assert finding.seconds == pytest.approx(4)  # 1 + 2 of waiting + 1
     assert finding.title == "2 of 3 model calls failed (timeout): 4.00 s (40 % of E2E)."
+
+
+def test_another_replica_is_advised_where_just_one_had_the_calls() -> None:
+    alone = found([at(broken(call("a", 0, 2), "upstream_closed"), "r0")])["failed-calls"]
+    assert alone.remedy == (
+        "See in the engine's log why. Have another replica ready for its calls (--upstream may be repeated)."
+    )
+    made = at(broken(call("a", 0, 2), "upstream_closed"), "r1")
+    assert isinstance(made.work, ModelCall)
+    before = Setback(replica="r0", error=ErrorType("upstream_closed"), start=T0, end=T0 + 1)
+    moved = structs.replace(made, work=structs.replace(made.work, setbacks=(before,), attempts=2))
+    assert found([moved])["failed-calls"].remedy == "See in the engine's log why."
+    both = [at(broken(call("a", 0, 2), "http_500"), "r0"), at(broken(call("b", 3, 4), "http_500"), "r1")]
+    assert found(both)["failed-calls"].remedy == "See in the engine's log why."

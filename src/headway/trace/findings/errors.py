@@ -12,8 +12,15 @@ class Meaning(Struct, frozen=True):
     """Follows "the call failed: "."""
     remedy: str
 
+    @property
+    def engines(self) -> bool:
+        """Whether an engine failed, so that another might have answered."""
+        return self.remedy == _ENGINE
 
-_ENGINE: Final = "See in the engine's log why; have another replica ready for its calls (--upstream may be repeated)."
+
+_ENGINE: Final = "See in the engine's log why."
+ANOTHER: Final = "Have another replica ready for its calls (--upstream may be repeated)."
+"""What else to do where an engine failed and no other replica had the call."""
 _CALLER: Final = "Correct what the agent sends: the error that it was answered names the place."
 _LATE: Final = "Raise the gateway's limit if such calls are to last so long, else see what keeps the engine busy."
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from headway.trace.findings.case import Case
-from headway.trace.findings.errors import meaning
+from headway.trace.findings.errors import ANOTHER, meaning
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Finding
 from headway.trace.findings.retries import paused
+from headway.trace.phases import never_sent
 from headway.trace.resent import last_tries
 
 _REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
@@ -37,8 +38,8 @@ def failed_calls(case: Case) -> Iterable[Finding]:
             *_explained(errors),
             *((f"All {seconds(case.e2e)} of the task were for that answer.",) if end and case.timed else ()),
         ),
-        check="Look at the engine's log, and at the caller's, at that time.",
-        remedy=" ".join(_remedies(errors)),
+        check=f"Look at {_seen_by(case, lost)} log, and at the caller's, at that time.",
+        remedy=" ".join(_remedies(case, lost)),
         spans=case.ids(lost),
     )
 
@@ -58,6 +59,10 @@ def _end(case: Case, lost: Sequence[int]) -> str:
     return ", so the task has only part of an answer" if seen else ", so the task has no answer"
 
 
+def _seen_by(case: Case, lost: Sequence[int]) -> str:
+    return "the gateway's" if all(never_sent(case.call(i)) for i in lost) else "the engine's"
+
+
 def _where(case: Case, i: int) -> str:
     """Who failed it, as far as the gateway saw it."""
     call = case.call(i)
@@ -71,6 +76,16 @@ def _explained(errors: Sequence[str]) -> Iterable[str]:
             yield f"{error}: {found.what}."
 
 
-def _remedies(errors: Sequence[str]) -> Iterable[str]:
-    found = [meaning(error) for error in errors]
-    return dict.fromkeys(_REMEDY if one is None else one.remedy for one in found)
+def _remedies(case: Case, lost: Sequence[int]) -> Iterable[str]:
+    """What to do about each error; another replica where only one had them."""
+    found = [meaning(error) for error in sorted({str(case.span(i).error) for i in lost})]
+    yield from dict.fromkeys(_REMEDY if one is None else one.remedy for one in found)
+    if any(one is not None and one.engines for one in found) and len(_tried(case, lost)) <= 1:
+        yield ANOTHER
+
+
+def _tried(case: Case, lost: Sequence[int]) -> set[str]:
+    """The replicas that had any of these calls."""
+    calls = [case.call(i) for i in lost]
+    had = {one.replica for call in calls for one in call.setbacks}
+    return had | {call.replica for call in calls if call.replica is not None}

@@ -12,7 +12,7 @@ from headway.trace.change import unended
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Confidence, Finding
-from headway.trace.phases import HOP
+from headway.trace.phases import HOP, never_sent
 from headway.trace.tree import EPSILON
 
 LEAST: Final = 0.1
@@ -70,12 +70,13 @@ def hop_gaps(case: Case) -> Iterable[Finding]:
 
 
 def gaps_of(case: Case) -> list[Gap]:
-    """The path's hops; neighbouring ones are one gap."""
+    """The path's hops, without what the gateway took to refuse a call; neighbouring ones are one gap."""
     gaps: list[Gap] = []
     before: SpanId | None = None
     opened: float | None = None
+    refused = {case.span(i).id for i in case.study.held.calls if never_sent(case.call(i))}
     for segment in case.anatomy.path:
-        if segment.phase == HOP:
+        if segment.phase == HOP and segment.span not in refused:
             opened = segment.start if opened is None else opened
             continue
         if opened is not None:

@@ -7,7 +7,7 @@ from math import inf
 from headway.trace.change import Change, Share, unended
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import UNTOLD, Advice, Lever, Saved, predicted, spared
-from headway.trace.phases import HOP, QUEUE, RETRY
+from headway.trace.phases import HOP, QUEUE, RETRY, never_sent
 from headway.trace.tree import EPSILON
 
 
@@ -20,7 +20,9 @@ def no_hop(case: Case) -> Iterable[Lever]:
         return
     change = Change(case.study)
     lost = unended(case.study)
-    change.scale([share for share in case.shares[HOP] if not _in(case, share, lost)], lambda _: 0.0)
+    refused = {i for i in case.study.held.calls if never_sent(case.call(i)[1])}
+    hops = [share for share in case.shares[HOP] if share.owner not in refused and not _in(case, share, lost)]
+    change.scale(hops, lambda _: 0.0)
     yield predicted(
         case,
         change,
