@@ -80,3 +80,7 @@ def test_another_question_is_an_iteration_of_its_own() -> None:
 def test_the_last_try_among_those_on_the_path() -> None:
     assert last_tries({1: 2, 2: 3}, [1, 2, 3, 4]) == {1: 3, 2: 3, 3: 3, 4: 4}
     assert last_tries({1: 2, 2: 3}, [1, 3]) == {1: 1, 3: 3}
+
+
+def test_failed_attempts_are_not_said_to_be_shown_as_model_time() -> None:
+    assert not any("unsplit" in note for note in dissect(retried()).unknowns)

@@ -118,7 +118,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> A
     """
     case = study(task)
     tree, held = case.tree, case.held
-    totals = total(tree, held.calls, prices, again=len(case.again), timed=timed)
+    totals = total(tree, held.calls, prices, again=case.again, timed=timed)
     notes = [*tree.notes, *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")

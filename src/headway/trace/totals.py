@@ -1,6 +1,6 @@
 """A task's tokens and money, and what about its calls could not be known."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from msgspec import Struct, structs
@@ -31,14 +31,16 @@ class Totals(Struct, frozen=True, kw_only=True):
     """Plain sentences: what is unknown, of how many calls."""
 
 
-def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, again: int = 0, timed: bool = True) -> Totals:
+def total(
+    tree: Tree, calls: Sequence[int], prices: PriceOf, *, again: Collection[int] = (), timed: bool = True
+) -> Totals:
     """Add up a task.
 
     Args:
         tree: the task.
         calls: its model calls, each call once; indices of the tree.
         prices: prices of calls whose cost was not recorded.
-        again: how many of the calls failed and were made again by their caller.
+        again: those of the calls that failed and were made again by their caller.
         timed: whether it is to be said how the seconds of calls and tools are known.
     """
     notes: list[str] = []
@@ -58,7 +60,14 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, again: int = 0, 
     if spent.cost.exact is None:
         _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
     if timed:
-        _splits(works, notes)
+        _splits(
+            [
+                work
+                for i, span in zip(calls, spans, strict=True)
+                if i not in again and type(work := span.work) is ModelCall
+            ],
+            notes,
+        )
     notes += joined(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
@@ -80,7 +89,7 @@ def total(tree: Tree, calls: Sequence[int], prices: PriceOf, *, again: int = 0, 
         spent=spent,
         own=own,
         failures=failures_of(tree, calls),
-        retries=None if hidden else again + sum(attempts) - sum(map(bool, attempts)),
+        retries=None if hidden else len(again) + sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
 

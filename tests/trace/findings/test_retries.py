@@ -92,3 +92,15 @@ def test_where_the_last_attempt_failed_too_it_is_counted() -> None:
 def test_a_chain_of_attempts_of_which_none_did_well() -> None:
     spans = [broken(told(call(name, at, at + 1), ASKED)) for name, at in (("a", 0), ("b", 1), ("c", 2))]
     assert found(spans)["retries"].title == "3 attempts failed, the last one too: 2.00 s (67 % of E2E)."
+
+
+def test_no_lever_is_named_where_the_last_attempt_failed_too() -> None:
+    failed = [broken(call("a", 0, 1)), broken(call("b", 2, 3))]
+    assert "lever" not in found(failed)["retries"].remedy
+    assert "(lever: no failed calls)" in found([*failed, call("c", 4, 5)])["retries"].remedy
+
+
+def test_what_the_gateway_refused_is_in_no_engines_log() -> None:
+    refused = broken(call("a", 0, 1, attempts=0), "rate_limited")
+    assert "the gateway's log" in found([refused, call("b", 2, 3)])["retries"].check
+    assert "the engine's log" in found([broken(call("a", 0, 1)), call("b", 2, 3)])["retries"].check

@@ -37,9 +37,9 @@ SIGNS: dict[Phase, Sign] = {
         glyph="✕",
         letter="x",
         style="red",
-        meaning="attempts at a call that failed",
-        measured="from the first attempt at a call until the last one, by the gateway's clock: a replica that hung up, "
-        "or to which no connection was had",
+        meaning="attempts at a call that failed, and the pauses after them",
+        measured="from the first attempt at a call until the last one, whether the gateway made it again or its caller:"
+        " a replica that hung up, or to which no connection was had, and the pause after that",
     ),
     Phase.QUEUE: Sign(
         label="queue",

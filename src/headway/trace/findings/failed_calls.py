@@ -7,8 +7,7 @@ from headway.trace.findings.case import Case
 from headway.trace.findings.errors import ANOTHER, meaning
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Finding
-from headway.trace.findings.retries import paused
-from headway.trace.phases import never_sent
+from headway.trace.findings.retries import paused, seen_by
 from headway.trace.resent import last_tries
 
 _REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
@@ -38,7 +37,7 @@ def failed_calls(case: Case) -> Iterable[Finding]:
             *_explained(errors),
             *((f"All {seconds(case.e2e)} of the task were for that answer.",) if end and case.timed else ()),
         ),
-        check=f"Look at {_seen_by(case, lost)} log, and at the caller's, at that time.",
+        check=f"Look at {seen_by(case, lost)} log, and at the caller's, at that time.",
         remedy=" ".join(_remedies(case, lost)),
         spans=case.ids(lost),
     )
@@ -57,10 +56,6 @@ def _end(case: Case, lost: Sequence[int]) -> str:
         return ""
     seen = case.call(last).first_visible is not None
     return ", so the task has only part of an answer" if seen else ", so the task has no answer"
-
-
-def _seen_by(case: Case, lost: Sequence[int]) -> str:
-    return "the gateway's" if all(never_sent(case.call(i)) for i in lost) else "the engine's"
 
 
 def _where(case: Case, i: int) -> str:

@@ -7,7 +7,7 @@ from headway.core.span import ModelCall
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
-from headway.trace.phases import RETRY
+from headway.trace.phases import RETRY, never_sent
 
 
 def paid_twice(case: Case) -> Iterable[Finding]:
@@ -30,9 +30,10 @@ def paid_twice(case: Case) -> Iterable[Finding]:
         **case.took(first),
         confidence=confidence,
         evidence=tuple(_told(case, pairs, resent)),
-        check="Look at the engine's log at those times: overload, a limit on rate or time, or a broken connection.",
+        check=f"Look at {seen_by(case, first + resent)} log at those times: overload, a limit on rate or time, or a"
+        " broken connection.",
         remedy="Find out what fails them (the errors above), back off before the limit is hit, and take a replica that"
-        " fails calls out of the fleet (lever: no failed calls).",
+        f" fails calls out of the fleet{' (lever: no failed calls)' if in_vain < len(final) else ''}.",
         spans=case.ids([*first, *(again for _, again in pairs), *resent]),
     )
 
@@ -40,6 +41,11 @@ def paid_twice(case: Case) -> Iterable[Finding]:
 def _attempts_before(call: ModelCall) -> int:
     """Attempts that failed before the last one, under one span."""
     return max((call.attempts or 1) - 1, len(call.setbacks))
+
+
+def seen_by(case: Case, calls: Iterable[int]) -> str:
+    """Whose log tells of calls: what was never sent, no engine saw."""
+    return "the gateway's" if all(never_sent(case.call(i)) for i in calls) else "the engine's"
 
 
 def _title(failed: int, in_vain: int) -> str:
