@@ -7,8 +7,9 @@ import pytest
 
 from headway.core.access import Caller, Role, Tenant, TenantId, may
 from headway.core.clock import VirtualClock
-from headway.gateway.access import Access, secret_of
+from headway.gateway.access import Access
 from headway.gateway.access_file import AccessFile
+from headway.gateway.credentials import secret_of
 from headway.gateway.keys import Change, KeySettings, NewKey, create_key, create_tenant, rotate_key
 from headway.gateway.registry import Registry, SqliteDatabase
 from headway.gateway.responses import Failure
