@@ -125,13 +125,13 @@ class Stages:
 
 def staged(path: Path, folder: Path) -> None:
     """Print what each stage costs, one after another in this process."""
-    stages, spans = Stages(), 0
+    stages, spans, skips = Stages(), 0, Skips()
     document = Document(str(path), path.stat().st_size, lambda: path.open("rb"))
     traces = Traces("otlp")
-    for record in stages("read", lambda: list(document.records(Skips()))):
+    for record in stages("read", lambda: list(document.records(skips))):
         batch = stages("decode", partial(from_json, record.data))
         spans += len(batch.spans)
-        stages("canonical", partial(traces.add, batch.spans, record.where))
+        stages("canonical", partial(traces.add, batch.spans, record.where, skips))
     pieces = stages("gather", lambda: list(traces.pieces()))
     verdicts = stages("verdict", lambda: [judge(one.spans, "", one.timing, one.remarks) for one in pieces])
     cases = stages("study", lambda: [study(one.spans) for one in pieces])
