@@ -79,7 +79,8 @@ def _by_model(case: Case) -> Iterable[list[int]]:
 
 
 def _slow(case: Case, calls: Sequence[int]) -> Iterable[Slow]:
-    rows = [(i, _size(case, i), _seconds(case, i)) for i in calls]
+    cached = all(case.call(i).usage.cache_read is not None for i in calls)
+    rows = [(i, _size(case, i, cached=cached), _seconds(case, i)) for i in calls]
     chosen = _evenly(sorted([row for row in rows if row[2] > 0], key=lambda row: row[2]))
     for i, (read, wrote), spent in rows:
         others = [took for j, (a, b), took in chosen if j != i and a >= AS_MUCH * read and b >= AS_MUCH * wrote]
@@ -93,9 +94,11 @@ def _evenly(rows: Sequence[Row]) -> Sequence[Row]:
     return [rows[(2 * k + 1) * len(rows) // (2 * MOST)] for k in range(MOST)]
 
 
-def _size(case: Case, i: int) -> tuple[int, int]:
+def _size(case: Case, i: int, *, cached: bool) -> tuple[int, int]:
+    """Tokens to read and to write; what the cache gave need not be read, where it is known of every call."""
     usage = case.call(i).usage
-    return usage.input_tokens or 0, usage.output_tokens or 0
+    given = usage.cache_read or 0 if cached else 0
+    return (usage.input_tokens or 0) - given, usage.output_tokens or 0
 
 
 def _seconds(case: Case, i: int) -> float:
