@@ -84,6 +84,20 @@ def test_room_that_is_made_hides_no_span_that_comes_after(
                 assert number in seen, "the newest span is always there to be seen"
 
 
+def test_the_first_span_of_all_is_not_passed_over_however_it_falls(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store, Follower(store.path) as follower:
+        asked: list[str] = []
+
+        def written_before_the_second_question(question: str) -> None:
+            asked.append(question)
+            if len(asked) == 2:
+                store.write([span(1)])
+
+        watch = follower._db.set_trace_callback  # pyright: ignore[reportPrivateUsage] - no other way to that moment
+        watch(written_before_the_second_question)
+        assert follower.begin() == 0
+
+
 def test_what_is_no_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be followed"):
         Follower(tmp_path / "missing.db")

@@ -103,9 +103,8 @@ class Follower:
 
     def begin(self) -> Place:
         """The place before all that is still there."""
-        with self._explained():
-            first = self._db.execute("SELECT min(rowid) FROM span").fetchone()[0]
-        return self.end() if first is None else first - 1
+        with self._explained():  # in one statement: between two of them the first span of all may be written
+            return self._db.execute("SELECT coalesce(min(rowid) - 1, 0) FROM span").fetchone()[0]
 
     def after(self, place: Place, most: int, most_bytes: int = 1 << 23) -> Stretch:
         """The spans after ``place``.
