@@ -281,7 +281,7 @@ async def test_spans_that_a_tenant_sends_join_its_own_tasks_alone(house: House) 
         "startTimeUnixNano": "1",
         "endTimeUnixNano": "2",
     }
-    span["attributes"] = [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]  # type: ignore[assignment]
+    span["attributes"] = [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]  # type: ignore[assignment] - JSON
     export = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
 
     def post(key: str) -> bytes:

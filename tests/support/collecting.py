@@ -104,7 +104,7 @@ def span(number: int, **fields: object) -> Span:
     """A step of one task that a span's id tells from others."""
     at = 1_790_000_000.0 + number
     named: dict[str, object] = {"name": "step", "start": at, "end": at + 1, **fields}
-    return Span(task=TASK, id=SpanId(f"{number:016x}"), parent=None, work=Step(), **named)  # type: ignore[arg-type]
+    return Span(task=TASK, id=SpanId(f"{number:016x}"), parent=None, work=Step(), **named)  # type: ignore[arg-type] - fields by name
 
 
 def ids(*numbers: int) -> list[str]:

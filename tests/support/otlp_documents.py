@@ -18,9 +18,9 @@ def value(plain: object) -> dict[str, object]:
         case float():
             return {"doubleValue": plain}
         case list():
-            return {"arrayValue": {"values": [value(one) for one in plain]}}  # type: ignore[misc]
+            return {"arrayValue": {"values": [value(one) for one in plain]}}  # type: ignore[misc] - JSON
         case dict():
-            return {"kvlistValue": {"values": attributes(plain)}}  # type: ignore[misc]
+            return {"kvlistValue": {"values": attributes(plain)}}  # type: ignore[misc] - JSON
         case _:
             return {"stringValue": str(plain)}
 

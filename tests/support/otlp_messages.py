@@ -51,10 +51,10 @@ def any_value(plain: object) -> AnyValue:
             made.double_value = plain
         case list():
             made.array_value.SetInParent()
-            made.array_value.values.extend(map(any_value, plain))  # type: ignore[arg-type]
+            made.array_value.values.extend(map(any_value, plain))  # type: ignore[arg-type] - untyped protobuf
         case dict():
             made.kvlist_value.SetInParent()
-            made.kvlist_value.values.extend(attributes(plain))  # type: ignore[arg-type]
+            made.kvlist_value.values.extend(attributes(plain))  # type: ignore[arg-type] - untyped protobuf
         case _:
             made.string_value = str(plain)
     return made
@@ -88,7 +88,7 @@ def protobuf(*spans: RawSpan) -> ExportTraceServiceRequest:
         made.end_time_unix_nano = nanoseconds(span.end)
         made.attributes.extend(attributes(dict(span.attributes)))
         if span.failed is not None:
-            made.status.code = 2 if span.failed else 1  # type: ignore[assignment]
+            made.status.code = 2 if span.failed else 1  # type: ignore[assignment] - untyped protobuf
         for event in span.events:
             noted = made.events.add()
             noted.name = event.name

@@ -27,7 +27,7 @@ def call(number: int, start: float, end: float, *, task: str = "t", error: str |
         name="chat m",
         start=AT + start,
         end=AT + end,
-        work=ModelCall(**work),  # type: ignore[arg-type]
+        work=ModelCall(**work),  # type: ignore[arg-type] - fields by name
         error=None if error is None else ErrorType(error),
         tenant=tenant,
     )

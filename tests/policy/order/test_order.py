@@ -40,7 +40,7 @@ def waiting(
 
 
 def served(name: str, task: str, seconds: float, parent: str | None = None) -> Served:
-    return Served(call=SpanId(name), task=TaskId(task), parent=parent and SpanId(parent), seconds=seconds)  # type: ignore[arg-type]
+    return Served(call=SpanId(name), task=TaskId(task), parent=parent and SpanId(parent), seconds=seconds)  # type: ignore[arg-type] - drawn
 
 
 def drained(queue: Queue, fairness: Fairness, tokens: float = 1.0) -> list[str]:
@@ -125,8 +125,8 @@ def test_tenants_who_keep_asking_differ_by_no_more_than_their_largest_requests(
     for size in sizes:
         name = min("abc", key=shares.start)
         shares.take(name, size)
-        got[name] += size  # type: ignore[assignment]
-        largest[name] = max(largest[name], size)  # type: ignore[assignment]
+        got[name] += size  # type: ignore[assignment] - drawn
+        largest[name] = max(largest[name], size)  # type: ignore[assignment] - drawn
     most = max(sizes)
     for one, other in combinations("abc", 2):
         bound = most / weights[one] + most / weights[other]

@@ -30,7 +30,7 @@ _WORDS = st.sampled_from(["m", "gpt-4.1", "search the web", "ä b", "x.tool"])
 
 def _span(own: SpanId, name: str, start: float, end: float | None, work: Work, **fields: object) -> Span:
     parent = None if own == ROOT else ROOT
-    return Span(task=TASK, id=own, parent=parent, name=name, start=start, end=end, work=work, **fields)  # type: ignore[arg-type]
+    return Span(task=TASK, id=own, parent=parent, name=name, start=start, end=end, work=work, **fields)  # type: ignore[arg-type] - fields by name
 
 
 @st.composite

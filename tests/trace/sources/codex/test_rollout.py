@@ -109,7 +109,7 @@ def test_times_that_tools_took_themselves_count_for_more_than_messages() -> None
     assert tools(piece)[0].error == "tool_error"
     done = line("event_msg", 8, type="item_completed", item={"type": "CommandExecution", "id": "c-1"})
     start = 1_772_359_205_000  # 2026-03-01T10:00:05Z
-    done["payload"] = {"started_at_ms": start, "completed_at_ms": start + 1000, **dict(done["payload"])}  # type: ignore[call-overload]
+    done["payload"] = {"started_at_ms": start, "completed_at_ms": start + 1000, **dict(done["payload"])}  # type: ignore[call-overload] - JSON
     (piece,), _ = take([*HEAD, *TURN[:10], done])
     assert at(tools(piece)[0], piece) == (4, 5)
 
