@@ -351,3 +351,12 @@ async def test_a_compressed_stream_is_passed_on_unread() -> None:
         span, call = await served.call()
     assert raw.endswith(b"\r\n\r\n\x1f\x8b\x00\n\n\x01")
     assert (span.error, call.usage) == (None, Usage())
+
+
+@pytest.mark.parametrize(("told", "kept"), [("0", 0), ("2", 2), (None, None), ("many", None)])
+async def test_a_callers_own_count_of_retries_is_kept(told: str | None, kept: int | None) -> None:
+    header = "" if told is None else f"x-stainless-retry-count: {told}\r\n"
+    async with raw_engine(whole(b"{}")) as engine, serving(engine) as served:
+        await served.raw(chat(f"{header}connection: close\r\n"))
+        _, call = await served.call()
+    assert call.sent_before == kept

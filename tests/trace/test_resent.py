@@ -2,10 +2,11 @@
 
 import pytest
 from findings import broken, found, told
+from msgspec import structs
 from savings import levers, seconds
 from tasks import call, step
 
-from headway.core.span import Span
+from headway.core.span import ModelCall, Span
 from headway.trace.anatomy import dissect
 from headway.trace.phases import HOP, RETRY
 from headway.trace.prices import price_for
@@ -84,3 +85,46 @@ def test_the_last_try_among_those_on_the_path() -> None:
 
 def test_failed_attempts_are_not_said_to_be_shown_as_model_time() -> None:
     assert not any("unsplit" in note for note in dissect(retried()).unknowns)
+
+
+def counts(made: Span, before: int) -> Span:
+    """A call whose caller counts how often it had sent it before."""
+    assert isinstance(made.work, ModelCall)
+    return structs.replace(made, work=structs.replace(made.work, sent_before=before))
+
+
+def again(*spans: Span) -> dict[str, str]:
+    seen = study(spans)
+    return {seen.tree.spans[i].id: seen.tree.spans[after].id for i, after in seen.again.items()}
+
+
+def test_a_callers_own_count_tells_which_calls_are_one_though_another_lies_between_them() -> None:
+    spans = [
+        counts(broken(call("a", 0, 1)), 0),
+        counts(call("x", 1.1, 2), 0),  # another of the agent's, at the same time
+        counts(broken(call("b", 1.5, 2.5)), 1),
+        counts(call("c", 3, 4), 2),
+    ]
+    assert again(*spans) == {"a": "b", "b": "c"}
+    assert dissect(spans).retries == 2
+
+
+def test_a_call_that_its_caller_counts_as_a_new_one_is_no_retry() -> None:
+    spans = [counts(broken(call("a", 0, 1)), 0), counts(call("b", 1.5, 2), 0)]
+    assert again(*spans) == {}
+    assert dissect(spans).n == 2
+
+
+def test_an_agent_may_ask_the_same_anew_though_its_client_did_not_send_it_again() -> None:
+    first, second = counts(broken(call("a", 0, 1)), 0), counts(call("b", 1.5, 2), 0)
+    assert again(told(first, ("user", "this")), told(second, ("user", "this"))) == {"a": "b"}
+
+
+def test_two_tries_that_failed_at_once_have_a_retry_each() -> None:
+    spans = [
+        counts(broken(call("a", 0, 1)), 0),
+        counts(broken(call("b", 0, 1.2)), 0),
+        counts(call("c", 1.1, 2), 1),
+        counts(call("d", 1.3, 2), 1),
+    ]
+    assert again(*spans) == {"a": "c", "b": "d"}

@@ -90,6 +90,8 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     """How often it was sent; ``None``: hidden retries are possible."""
     setbacks: tuple[Setback, ...] = ()
     """What came before the last attempt: those that were sent, and those for which no connection was had."""
+    sent_before: int | None = None
+    """How often its caller had sent the same call before, each time in a span of its own; ``None``: it does not say."""
     tool_calls: tuple[ToolCallRef, ...] = ()
     cost: MicroUsd | None = None
     identity: Identity | None = None

@@ -30,7 +30,7 @@ from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.ids import Ids
 from headway.gateway.metrics import Metrics
-from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER
+from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER, sent_before
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 from headway.trace.record import Recorder
@@ -66,6 +66,8 @@ class CallRecord(Struct, eq=False, gc=False):
     receipt: Receipt | None = None
     sent: float | None = None
     attempts: int = 0
+    sent_before: int | None = None
+    """How often the caller had sent it before, by its own count."""
     setbacks: tuple[Setback, ...] = ()
     first_token: float | None = None
     first_visible: float | None = None
@@ -139,6 +141,8 @@ class Journal:
         if not self.active:
             return
         messages = bytes(asked.messages) if record.operation == _TALK else _NO_MESSAGES
+        if (told := fields.get(_RETRIES)) is not None:
+            record.sent_before = 0 if told == b"0" else sent_before(told.decode("latin-1"))
         if self._keep_text:
             record.prompt = messages
         if self._identifier is not None and record.operation != "count_tokens":
@@ -220,6 +224,7 @@ class Journal:
             finish_reason=None if answer is None else answer.finish_reason,
             attempts=record.attempts,
             setbacks=record.setbacks,
+            sent_before=record.sent_before,
             tool_calls=() if answer is None else tuple([ToolCallRef(call.id, call.name) for call in answer.tool_calls]),
             identity=identity,
             route=record.receipt,

@@ -29,6 +29,7 @@ MAX_NAME = 128
 """Longest task or session name that a caller may choose, in characters."""
 
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.ASCII)
+_COUNT = re.compile(r"\d{1,6}", re.ASCII)
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{MAX_NAME - 2}}}[!-~])?", re.ASCII)
 
 
@@ -62,7 +63,7 @@ def declared(headers: Mapping[str, str], tenant: str, body_session: str | None =
         task=TaskId(scoped(tenant, task)) if task else None,
         session=SessionId(scoped(tenant, session)) if session else None,
         parent=SpanId(trace[1]) if trace else None,
-        resent=_is_positive(headers.get(RETRY_HEADER)),
+        resent=bool(sent_before(headers.get(RETRY_HEADER))),
     )
 
 
@@ -86,8 +87,9 @@ def _name(value: str | None) -> str | None:
     return value if value and _PRINTABLE.fullmatch(value) else None
 
 
-def _is_positive(value: str | None) -> bool:
-    return value is not None and value.isascii() and value.isdigit() and bool(value.strip("0"))
+def sent_before(value: str | None) -> int | None:
+    """How often a call had been sent before, out of `RETRY_HEADER`; ``None`` where that is missing or no count."""
+    return int(value) if value is not None and _COUNT.fullmatch(value) else None
 
 
 def _traceparent(value: str | None) -> tuple[str, str] | None:

@@ -1,6 +1,10 @@
-"""Calls that failed and that their caller then made again: one call of the loop, however often it was tried."""
+"""Calls that failed and that their caller then made again: one call of the loop, however often it was tried.
 
-from collections.abc import Iterable, Mapping
+Some callers count how often they have sent a call. Where one does, its count tells; else it is taken from what the
+calls were asked.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -19,15 +23,40 @@ def made_again(tree: Tree, held: Contraction) -> dict[int, int]:
     if not any(tree.spans[i].error is not None for i in held.calls):
         return {}
     issued = asked_for(tree, held)
-    return {
-        i: after
-        for chat in chats_of(tree, held)
-        for i, after in pairwise(chat)
-        if tree.spans[i].error is not None
-        and held.lo[after] >= held.hi[i] - EPSILON
-        and i not in issued
-        and _same(tree.spans[i].work, tree.spans[after].work)
-    }
+    again: dict[int, int] = {}
+    for chat in chats_of(tree, held):
+        counted = _counted(tree, held, chat)
+        again |= counted
+        taken = set(counted.values())
+        again |= {
+            i: after
+            for i, after in pairwise(chat)
+            if tree.spans[i].error is not None
+            and i not in counted
+            and after not in taken
+            and held.lo[after] >= held.hi[i] - EPSILON
+            and i not in issued
+            and _same(tree.spans[i].work, tree.spans[after].work)
+        }
+    return again
+
+
+def _counted(tree: Tree, held: Contraction, chat: Sequence[int]) -> dict[int, int]:
+    """Those of one chat whose caller counts: each with the try that had been sent once more when it began."""
+    open_tries: dict[int, list[int]] = {}
+    found: dict[int, int] = {}
+    for i in chat:
+        work = tree.spans[i].work
+        if not isinstance(work, ModelCall) or work.sent_before is None:
+            continue
+        before = [k for k in open_tries.get(work.sent_before - 1, ()) if held.hi[k] <= held.lo[i] + EPSILON]
+        if before:
+            last = max(before, key=held.hi.__getitem__)
+            open_tries[work.sent_before - 1].remove(last)
+            found[last] = i
+        if tree.spans[i].error is not None:
+            open_tries.setdefault(work.sent_before, []).append(i)
+    return found
 
 
 def chats_of(tree: Tree, held: Contraction) -> list[list[int]]:
@@ -63,4 +92,6 @@ def _same(a: object, b: object) -> bool:
     if a.prompt is not None and b.prompt is not None:
         return a.prompt == b.prompt
     mine, theirs = a.usage.input_tokens, b.usage.input_tokens
-    return mine is None or theirs is None or abs(mine - theirs) <= SAME * max(mine, theirs)
+    if mine is None or theirs is None:
+        return b.sent_before is None  # whoever counts says that it did not send this one again
+    return abs(mine - theirs) <= SAME * max(mine, theirs)

@@ -53,6 +53,7 @@ def _calls(draw: st.DrawFn, start: float, *, tool: ToolCallRef | None) -> ModelC
         ),
         finish_reason=draw(st.sampled_from([None, "stop", "tool_calls"])),
         attempts=draw(st.none() | st.integers(1, 5)),
+        sent_before=draw(st.none() | st.integers(0, 3)),
         cost=draw(st.none() | st.integers(0, 10**9).map(MicroUsd)),
         tool_calls=() if tool is None else (tool,),
     )

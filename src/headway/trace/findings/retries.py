@@ -21,7 +21,7 @@ def paid_twice(case: Case) -> Iterable[Finding]:
     final = {again for _, again in pairs}.union(resent).difference(first)
     in_vain = sum(case.span(i).error is not None for i in final)
     spent = _spent(case, pairs, resent) if case.timed else None
-    exact = all(case.call(i).prompt is not None and case.call(i).prompt == case.call(b).prompt for i, b in pairs)
+    exact = all(case.call(b).sent_before or _same_prompt(case.call(i), case.call(b)) for i, b in pairs)
     confidence: Confidence = "certain" if exact else "likely"
     yield Finding(
         name="retries",
@@ -36,6 +36,10 @@ def paid_twice(case: Case) -> Iterable[Finding]:
         f" fails calls out of the fleet{' (lever: no failed calls)' if in_vain < len(final) else ''}.",
         spans=case.ids([*first, *(again for _, again in pairs), *resent]),
     )
+
+
+def _same_prompt(one: ModelCall, other: ModelCall) -> bool:
+    return one.prompt is not None and one.prompt == other.prompt
 
 
 def _attempts_before(call: ModelCall) -> int:

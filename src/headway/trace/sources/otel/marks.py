@@ -13,6 +13,7 @@ class Marks(Struct, frozen=True, omit_defaults=True):
     queued: float | None = None
     sent: float | None = None
     setbacks: tuple[Setback, ...] = ()
+    sent_before: int | None = None
     first_visible: float | None = None
     shown: bool = False
     last_token: float | None = None
