@@ -41,8 +41,8 @@ class Visiting(Protocol):
         """What is known of it."""
         ...
 
-    def route(self, now: float) -> None:
-        """It may be made: send it on."""
+    def admitted(self, now: float) -> None:
+        """It may be made."""
         ...
 
     def cancel(self, problem: Failure) -> None:
@@ -184,7 +184,7 @@ class Visit:
         if outcome.deadline is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(outcome.deadline - now, 0.0), call.cancel, _OVERTIME)
-        call.route(now)
+        call.admitted(now)
 
 
 _OVERTIME: Final = failure(

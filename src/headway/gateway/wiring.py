@@ -10,7 +10,7 @@ from headway.gateway.journal import Journal
 from headway.gateway.naming import Naming
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
-from headway.policy.route import RoutePolicy
+from headway.policy.route import RouteEvent, RoutePolicy
 
 
 class Passes(Struct, frozen=True, kw_only=True, eq=False):
@@ -33,3 +33,10 @@ class Wiring(Struct, frozen=True, kw_only=True, eq=False):
     clock: Clock
     unforeseen: Unforeseen
     passes: Passes
+
+    def observe(self, event: RouteEvent) -> None:
+        """Tell the policy; that it cannot bear the news is no reason to fail a call."""
+        try:
+            self.policy.observe(event)
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
+            self.unforeseen.met(error)

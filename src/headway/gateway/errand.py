@@ -1,0 +1,29 @@
+"""What one call has to get answered, as everybody knows it who works on that."""
+
+from msgspec import Struct
+
+from headway.gateway.front import Client, Request
+from headway.gateway.journal import CallRecord
+from headway.gateway.naming import Chain
+from headway.gateway.wiring import Wiring
+from headway.wire.dialect import Asked, Dialect
+
+
+class Errand(Struct, eq=False, kw_only=True):
+    """Who asks what, and where the account of it is kept."""
+
+    wiring: Wiring
+    request: Request
+    client: Client
+    """Who gets the answer."""
+    dialect: Dialect
+    """The caller's."""
+    asks: Asked
+    record: CallRecord
+    chain: Chain | None
+    """The models that may answer; ``None``: the one that was asked for."""
+
+    @property
+    def body(self) -> bytes:
+        """The request's, in which the model is the one that is asked now."""
+        return self.request.body if self.chain is None else self.chain.body
