@@ -16,6 +16,7 @@ from rich.console import Console
 from headway.app.demo.run import Demo, run
 from headway.core.errors import EngineError, UpstreamError
 from headway.gateway.fake import FakeEngine, Reply
+from headway.trace.store import Store
 
 PLAN = json.dumps(
     {
@@ -83,8 +84,32 @@ async def test_an_answer_that_breaks_off_is_asked_for_once_more(place: Path) -> 
     async with FakeEngine(lambda body: next(replies, None) or script(body)) as engine:
         with console.capture() as capture:
             await run(demo(place, engine), console)
-    assert "Asking once more" in capture.get()
-    assert "Go on from here" in capture.get()
+    page = capture.get()
+    assert "Asking once more" in page
+    assert "✓ each question was recognised as one task" in page
+    assert "1 attempt failed and had to be made again" in page
+    assert "Failed and followed by the same call: chat fake; errors: upstream_closed." in page
+    assert "Go on from here" in page
+    with Store(place / "out" / "demo.db", readonly=True) as store:
+        assert sorted((row.calls, row.errors) for row in store.tasks()) == [(2, 1), (3, 0)]
+
+
+async def test_an_answer_that_breaks_off_at_the_end_of_a_plan_is_asked_for_alone(place: Path) -> None:
+    broken: list[bool] = []
+
+    def breaks(body: dict[str, Any]) -> Reply:
+        if body.get("stream") and len(body["messages"]) > 2 and not broken:  # direct asks with two
+            broken.append(True)
+            return Reply(content="one two three four", fault="close_mid_stream")
+        return script(body)
+
+    console = Console(width=100)
+    async with FakeEngine(breaks) as engine:
+        with console.capture() as capture:
+            await run(demo(place, engine), console)
+    assert "✓ each question was recognised as one task" in capture.get()
+    with Store(place / "out" / "demo.db", readonly=True) as store:
+        assert sorted((row.calls, row.errors) for row in store.tasks()) == [(1, 0), (4, 1)]
 
 
 async def test_engines_that_stay_broken_end_it_with_one_message(place: Path) -> None:

@@ -52,7 +52,7 @@ async def test_the_task_that_came_since_is_accounted_for(store: Store) -> None:
     with store:
         known = known_tasks(store)
         store.write([span(NEW, "1", 20.0), span(NEW, "2", 23.0)])
-        found = await account(store, known, answer(2), 1)
+        found = await account(store, known, answer(2))
     assert known == {OLD}
     assert (found.anatomy.task, found.anatomy.calls, found.tasks) == (NEW, 2, 1)
 
@@ -66,9 +66,9 @@ async def test_a_call_that_broke_off_is_not_taken_for_the_one_that_was_made_agai
         known = known_tasks(store)
         store.write([broken])
         with pytest.raises(NotFoundError, match="made 1 calls, but 0 are recorded"):
-            await account(store, known, answer(1), 2)
+            await account(store, known, answer(1))
         store.write([span(NEW, "2", 23.0)])
-        assert (await account(store, known, answer(1), 2)).anatomy.calls == 2
+        assert (await account(store, known, answer(1))).anatomy.calls == 2
 
 
 async def test_calls_that_never_reach_the_store_are_counted_in_the_error(
@@ -79,13 +79,13 @@ async def test_calls_that_never_reach_the_store_are_counted_in_the_error(
         known = known_tasks(store)
         store.write([span(NEW, "1", 20.0)])
         with pytest.raises(NotFoundError, match="made 2 calls, but 1 are recorded"):
-            await account(store, known, answer(2), 1)
+            await account(store, known, answer(2))
 
 
-def made(calls: int = 1, tasks: int = 1, attempts: int = 1, anatomy: Anatomy | None = None) -> Account:
+def made(calls: int = 1, tasks: int = 1, anatomy: Anatomy | None = None) -> Account:
     spans = [span(NEW, str(number), 20.0 + 3 * number) for number in range(calls)]
     task = accounted(anatomy or dissect(spans))
-    return Account(answer=answer(calls), task=task, tasks=tasks, attempts=attempts)
+    return Account(answer=answer(calls), task=task, tasks=tasks)
 
 
 ZERO = {"r": Counters(computed=0, cached=0, written=0)}
@@ -110,7 +110,6 @@ def test_each_fault_is_found_where_it_is() -> None:
     assert verdicts(made(1), made(2, anatomy=miscounted)) == [True, True, False, False]
 
 
-def test_a_question_that_was_asked_twice_may_be_two_tasks_and_has_no_token_check() -> None:
-    assert verdicts(made(1), made(2, tasks=2, attempts=2)) == [True, True, None, True]
+def test_what_a_call_cost_that_broke_off_the_client_cannot_tell() -> None:
     failed = msgspec.structs.replace(made(2).anatomy, failures=1)
     assert verdicts(made(1), made(2, anatomy=failed)) == [True, True, None, True]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 from msgspec import Struct
 
 from headway.agents.knowledge.assignment import Assignment
-from headway.agents.knowledge.conversation import CallRecord
+from headway.agents.knowledge.conversation import BrokenOffError, CallRecord
 from headway.agents.knowledge.direct import answer_directly
 from headway.agents.knowledge.index import Index
 from headway.agents.knowledge.plan import Plan
@@ -67,6 +67,7 @@ async def ask(
     *,
     on_text: Callable[[str], None] = lambda _text: None,
     on_step: Callable[[str], None] = lambda _step: None,
+    on_broken: Callable[[BrokenOffError], None] | None = None,
     mode: Mode = "direct",
 ) -> KnowledgeAnswer:
     """Answer ``question`` from ``index``.
@@ -78,6 +79,8 @@ async def ask(
         model: the model's name there.
         on_text: given the answer's text piece by piece while it is written.
         on_step: told in plain words what is done next.
+        on_broken: told when the answer broke off while it was written; it is then asked for once more, and given to
+            ``on_text`` from its beginning. ``None``: it is not.
         mode: ``direct``: search once, one call. ``planning``: the model writes a plan, whose steps are then taken.
 
     Raises:
@@ -90,7 +93,15 @@ async def ask(
             f"The question has {len(question)} characters; 1 to {MAX_QUESTION} are allowed.", fix="Ask another one."
         )
     started = time.perf_counter()
-    task = Assignment(question=question, index=index, client=client, model=model, on_text=on_text, on_step=on_step)
+    task = Assignment(
+        question=question,
+        index=index,
+        client=client,
+        model=model,
+        on_text=on_text,
+        on_step=on_step,
+        on_broken=on_broken,
+    )
     match mode:
         case "direct":
             outcome = await answer_directly(task)

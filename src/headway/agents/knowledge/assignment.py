@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from headway.agents.knowledge.conversation import Conversation
+from headway.agents.knowledge.conversation import BrokenOffError, Conversation
 from headway.agents.knowledge.index import Index, Passage
 from headway.agents.knowledge.plan import Plan
 
@@ -27,6 +27,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """Given the final answer piece by piece while it is written."""
     on_step: Callable[[str], None]
     """Told in plain words what is done next."""
+    on_broken: Callable[[BrokenOffError], None] | None = None
+    """Told when the answer broke off while it was written; it is then asked for once more. ``None``: it is not."""
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

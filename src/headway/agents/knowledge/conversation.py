@@ -23,6 +23,9 @@ SAMPLING: Final = {"temperature": 0.0, "frequency_penalty": 0.5}
 REFUSALS: Final = frozenset({400, 422})
 NONSENSE: Final = (json.JSONDecodeError, UnicodeDecodeError)
 """What the client lets through when an endpoint answers with something else than JSON."""
+SENT_AGAIN: Final = {"x-stainless-retry-count": "1"}
+"""What the client itself says of a call that it sends again, as it does until an answer begins; then it leaves that to
+its user."""
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -40,6 +43,10 @@ class RefusedError(UpstreamError):
     """The endpoint understood the request and will not answer it (HTTP 400 or 422)."""
 
 
+class BrokenOffError(UpstreamError):
+    """The answer had begun to stream, and ended before it was complete."""
+
+
 class Conversation:
     """Keeps the messages and an account of the calls.
 
@@ -47,11 +54,19 @@ class Conversation:
         client: carries the base URL and the key, and nothing else of ours: no header, no extension of the protocol.
         model: the model's name at that URL.
         messages: the opening, up to and including the first user message.
+        on_broken: told when a streamed answer broke off; it is then asked for once more. ``None``: it is not.
     """
 
-    def __init__(self, client: "AsyncOpenAI", model: str, messages: list[Message]) -> None:
+    def __init__(
+        self,
+        client: "AsyncOpenAI",
+        model: str,
+        messages: list[Message],
+        on_broken: Callable[[BrokenOffError], None] | None = None,
+    ) -> None:
         self._client = client
         self._model = model
+        self._on_broken = on_broken
         self.messages = messages
         self.calls: list[CallRecord] = []
 
@@ -98,17 +113,31 @@ class Conversation:
         """Ask for the next message and hand its text on piece by piece as it arrives; it joins the conversation.
 
         Raises:
-            UpstreamError: as `reply`, or the stream ended before the answer did.
+            UpstreamError: as `reply`.
+            BrokenOffError: the stream ended before the answer did, and so did the second one where there is one.
         """
+        try:
+            return await self._stream(step, max_tokens, on_text, {})
+        except BrokenOffError as error:
+            if self._on_broken is None:
+                raise
+            self._on_broken(error)
+        return await self._stream(step, max_tokens, on_text, SENT_AGAIN)
+
+    async def _stream(
+        self, step: str, max_tokens: int, on_text: Callable[[str], None], headers: Mapping[str, str]
+    ) -> str:
         from httpx2 import HTTPError  # noqa: PLC0415 - comes with the optional package openai
         from openai import OpenAIError  # noqa: PLC0415 - an optional package
 
         started, first, usage, finish = time.perf_counter(), None, None, None
+        begun = False
         parts: list[str] = []
         try:
             stream: AsyncStream[ChatCompletionChunk] = await self._create(
-                max_tokens, stream=True, stream_options={"include_usage": True}
+                max_tokens, stream=True, stream_options={"include_usage": True}, extra_headers=headers
             )
+            begun = True
             async with stream:
                 async for chunk in stream:
                     usage = chunk.usage or usage
@@ -119,9 +148,9 @@ class Conversation:
                             parts.append(choice.delta.content)
                             on_text(choice.delta.content)
         except (OpenAIError, HTTPError, *NONSENSE) as error:
-            raise self._failure(error) from error
+            raise self._failure(error, begun=begun) from error
         if finish is None:
-            raise self._failure(ValueError("the stream ended before the answer did"))
+            raise self._failure(ValueError("the stream ended before the answer did"), begun=True)
         text = "".join(parts)
         self._keep(step, text, started, first, usage, finish)
         return text
@@ -150,9 +179,10 @@ class Conversation:
             )
         )
 
-    def _failure(self, error: Exception) -> UpstreamError:
+    def _failure(self, error: Exception, *, begun: bool = False) -> UpstreamError:
         reason = str(getattr(error, "message", "") or error) or type(error).__name__
-        kind = RefusedError if getattr(error, "status_code", None) in REFUSALS else UpstreamError
+        refused = getattr(error, "status_code", None) in REFUSALS
+        kind = RefusedError if refused else BrokenOffError if begun else UpstreamError
         return kind(
             f"The model {self._model!r} at {self._client.base_url} did not answer: {reason.rstrip('.')}.",
             fix="Check that the URL is right, that it is running, and that it serves this model.",

@@ -20,6 +20,7 @@ async def answer_directly(task: Assignment) -> Outcome:
             {"role": "system", "content": SYSTEM},
             {"role": "user", "content": f"{shown(found)}\n\nAnswer in two sentences: {task.question}"},
         ],
+        task.on_broken,
     )
     task.on_step("answer")
     await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)

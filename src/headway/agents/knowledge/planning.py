@@ -20,7 +20,7 @@ async def answer_by_plan(task: Assignment) -> Outcome:
     The conversation only ever grows, so each call finds the prefix of the last one in the engine's cache, and anyone
     who watches the wire sees one task.
     """
-    conversation = Conversation(task.client, task.model, opening(task.question))
+    conversation = Conversation(task.client, task.model, opening(task.question), task.on_broken)
     plan = await _plan(task, conversation)
     found: list[Passage] = []
     for step in plan.steps:

@@ -31,9 +31,7 @@ class Account(Struct, frozen=True, kw_only=True):
     answer: KnowledgeAnswer
     task: TaskAccount
     tasks: int
-    """Tasks that Headway took the question's calls for."""
-    attempts: int
-    """How often it was asked: again where an answer broke off. More tasks than that are a wrong identification."""
+    """Tasks that Headway took the question's calls for: more than one are a wrong identification."""
 
     @property
     def anatomy(self) -> Anatomy:
@@ -46,7 +44,7 @@ def known_tasks(store: Store) -> frozenset[TaskId]:
     return frozenset(row.task for row in store.tasks(limit=1000))
 
 
-async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswer, attempts: int) -> Account:
+async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswer) -> Account:
     """The account of the task that was recorded since ``known``.
 
     Raises:
@@ -54,7 +52,7 @@ async def account(store: Store, known: frozenset[TaskId], answer: KnowledgeAnswe
     """
     rows = await _rows(store, known, len(answer.calls))
     spans = store.spans(max(rows, key=lambda row: row.calls).task)
-    return Account(answer=answer, task=recorded(spans), tasks=len(rows), attempts=attempts)
+    return Account(answer=answer, task=recorded(spans), tasks=len(rows))
 
 
 async def _rows(store: Store, known: frozenset[TaskId], calls: int) -> list[TaskRow]:
@@ -88,7 +86,7 @@ def checks(
     engines = judge(before, after, gone, report)
     prefix = {True: "engine counters agree: ", False: "engine counters differ: ", None: "engine counters unknown: "}
     off = max(abs(sum(one.anatomy.phases.values()) - one.anatomy.e2e) for one in accounts)
-    split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks > one.attempts]
+    split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks > 1]
     return (
         Verdict(agree=off <= ROUNDING, words=f"the critical path's terms sum to E2E, to within {ROUNDING:g} s"),
         Verdict(agree=not split, words="; ".join(split) or "each question was recognised as one task, without headers"),
@@ -98,8 +96,7 @@ def checks(
 
 
 def _same_tokens(accounts: Sequence[Account]) -> Verdict:
-    failures = sum(one.anatomy.failures for one in accounts)
-    if failures or any(one.attempts > 1 for one in accounts):
+    if any(one.anatomy.failures for one in accounts):
         return Verdict(agree=None, words="calls broke off and were made again: what they cost the client cannot tell")
     report, client = (
         _sum(usages) for usages in zip(*((a.anatomy.usage, a.answer.usage) for a in accounts), strict=True)

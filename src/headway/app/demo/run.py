@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
+from headway.agents.knowledge.conversation import BrokenOffError
 from headway.agents.knowledge.index import Index
 from headway.app.asking import Teller, built_in_embedder, closing, load_index, open_client
 from headway.app.demo.account import Account, account, checks, known_tasks, verdict_line
@@ -23,7 +24,6 @@ from headway.app.report.figures import plural
 from headway.app.report.html import html_task
 from headway.app.report.terminal import render_task
 from headway.app.service import Ready
-from headway.core.errors import UpstreamError
 from headway.trace.store import Store
 
 MODES: Final[tuple[Mode, ...]] = ("direct", "planning")
@@ -108,22 +108,30 @@ async def _ask(mode: Mode, demo: Demo, index: Index, ready: Ready, store: Store,
     if mode == MODES[0]:
         console.print(Text(WEAK, "yellow"))
     console.print(Text(f"Question: {demo.question}\n", "bold"))
-    known, attempts = known_tasks(store), 1
-    try:
-        answer = await _answer(mode, demo, index, ready, console)
-    except UpstreamError as error:
-        console.print(Text(f"  {error.what}\n  Asking once more: another replica may answer.", "yellow"))
-        answer, attempts = await _answer(mode, demo, index, ready, console), 2
+    known = known_tasks(store)
+    answer = await _answer(mode, demo, index, ready, console)
     console.print(Text(f"\n{closing(answer)}", "dim"))
-    return await account(store, known, answer, attempts)
+    return await account(store, known, answer)
 
 
 async def _answer(mode: Mode, demo: Demo, index: Index, ready: Ready, console: Console) -> KnowledgeAnswer:
     teller = Teller(console, console)
+
+    def broken(error: BrokenOffError) -> None:
+        teller.end()
+        console.print(Text(f"  {error.what}\n  Asking once more: another replica may answer.", "yellow"))
+
     try:
         async with open_client(ready.url, "none") as client:
             return await ask(
-                demo.question, index, client, demo.model, on_text=teller.text, on_step=teller.step, mode=mode
+                demo.question,
+                index,
+                client,
+                demo.model,
+                on_text=teller.text,
+                on_step=teller.step,
+                on_broken=broken,
+                mode=mode,
             )
     finally:
         teller.end()
