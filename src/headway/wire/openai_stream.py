@@ -6,8 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from headway.core.errors import UpstreamError
-from headway.core.span import Itl
-from headway.wire.gaps import Gaps
+from headway.wire.followed import MOST_TEXT, FollowedAnswer
 from headway.wire.openai import (
     NULL,
     Answer,
@@ -69,45 +68,15 @@ def _only_usage(chunk: _Chunk) -> bool:
     return chunk.usage is not None and not chunk.choices and chunk.error == NULL
 
 
-class AnswerStream:
-    """Follows the events of one answer; times are the caller's, in epoch seconds.
+class AnswerStream(FollowedAnswer):
+    """A chat completion; ``[DONE]`` is its mark."""
 
-    Args:
-        max_text: characters of content and of tool arguments that are kept; what is beyond is only timed.
-    """
+    __slots__ = ("_finish_reason", "_model", "_timings", "_tool_at", "_tools", "_usage")
 
-    __slots__ = (
-        "_content",
-        "_finish_reason",
-        "_gaps",
-        "_model",
-        "_room",
-        "_timings",
-        "_tool_at",
-        "_tools",
-        "_usage",
-        "done",
-        "failed",
-        "first_token",
-        "first_visible",
-        "last_token",
-    )
-
-    def __init__(self, max_text: int = 64 * 1024 * 1024) -> None:
-        self.done = False
-        """``[DONE]`` was seen."""
-        self.failed = False
-        """The engine reported an error as an event."""
-        self.first_token: float | None = None
-        """When the first content, reasoning or tool delta came."""
-        self.first_visible: float | None = None
-        """When the first content came."""
-        self.last_token: float | None = None
-        self._room = max_text
-        self._content: list[str] = []
+    def __init__(self, max_text: int = MOST_TEXT) -> None:
+        super().__init__(max_text)
         self._tools: list[_OpenToolCall] = []
         self._tool_at: dict[int, _OpenToolCall] = {}
-        self._gaps = Gaps()
         self._finish_reason: str | None = None
         self._model: str | None = None
         self._usage: WireUsage | None = None
@@ -142,7 +111,7 @@ class AnswerStream:
         for choice in chunk.choices or ():
             delta = choice.delta
             if delta is not None and (delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning):
-                self._token(delta, choice.index, now)
+                self._delta(delta, choice.index, now)
             if choice.finish_reason is not None and not choice.index:
                 self._finish_reason = choice.finish_reason
         if self._model is None:
@@ -156,14 +125,10 @@ class AnswerStream:
         self._usage = chunk.usage
         return _only_usage(chunk)
 
-    def itl(self) -> Itl | None:
-        """Summary of the gaps between token events."""
-        return self._gaps.summary()
-
     def answer(self) -> Answer:
         """What the stream has said so far."""
         return Answer(
-            content="".join(self._content),
+            content="".join(self._text),
             tool_calls=tuple(ToolCall(tool.id, tool.name, "".join(tool.arguments)) for tool in self._tools),
             finish_reason=self._finish_reason,
             usage=read_usage(self._usage, self._timings),
@@ -171,22 +136,17 @@ class AnswerStream:
             model=self._model,
         )
 
-    def _token(self, delta: _Delta, index: int, now: float) -> None:
-        last, self.last_token = self.last_token, now
-        if last is None:
-            self.first_token = now
-        else:
-            self._gaps.add(now - last)
-        content, tools = delta.content, delta.tool_calls
+    def _delta(self, delta: _Delta, index: int, now: float) -> None:
+        content = delta.content
+        self._token(now)
         if content and self.first_visible is None:
             self.first_visible = now
         if index:
             return  # only the first choice is kept: what a client without ``n`` would read
-        if content and self._room >= len(content):
-            self._room -= len(content)
-            self._content.append(content)
-        if tools:
-            for piece in tools:
+        if content:
+            self._keep(content, self._text)
+        if delta.tool_calls:
+            for piece in delta.tool_calls:
                 self._tool_piece(piece)
 
     def _tool_piece(self, piece: WireToolCall) -> None:
@@ -200,7 +160,5 @@ class AnswerStream:
             return
         if piece.function.name:
             tool.name = piece.function.name
-        arguments = piece.function.arguments
-        if arguments and self._room >= len(arguments):
-            self._room -= len(arguments)
-            tool.arguments.append(arguments)
+        if piece.function.arguments:
+            self._keep(piece.function.arguments, tool.arguments)

@@ -6,9 +6,8 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.errors import UpstreamError
-from headway.core.span import Itl
 from headway.wire.anthropic.answer import FIX, Block, WireMessage, WireUsage, read_usage
-from headway.wire.gaps import Gaps
+from headway.wire.followed import MOST_TEXT, FollowedAnswer
 from headway.wire.openai import Answer, ToolCall
 
 
@@ -76,41 +75,15 @@ def read_event(event_data: bytes) -> Event:
         ) from error
 
 
-class MessageStream:
-    """Follows the events of one answer; times are the caller's, in epoch seconds.
+class MessageStream(FollowedAnswer):
+    """A message; ``message_stop`` is its mark."""
 
-    Args:
-        max_text: characters of text and of tool inputs that are kept; what is beyond is only timed.
-    """
+    __slots__ = ("_model", "_stop_reason", "_tool_at", "_tools", "_usage")
 
-    __slots__ = (
-        "_gaps",
-        "_model",
-        "_room",
-        "_stop_reason",
-        "_text",
-        "_tool_at",
-        "_tools",
-        "_usage",
-        "done",
-        "failed",
-        "first_token",
-        "first_visible",
-        "last_token",
-    )
-
-    def __init__(self, max_text: int = 64 * 1024 * 1024) -> None:
-        self.done = False
-        """``message_stop`` was seen."""
-        self.failed = False
-        self.first_token: float | None = None
-        self.first_visible: float | None = None
-        self.last_token: float | None = None
-        self._room = max_text
-        self._text: list[str] = []
+    def __init__(self, max_text: int = MOST_TEXT) -> None:
+        super().__init__(max_text)
         self._tools: list[_OpenToolUse] = []
         self._tool_at: dict[int, _OpenToolUse] = {}
-        self._gaps = Gaps()
         self._stop_reason: str | None = None
         self._model: str | None = None
         self._usage: WireUsage | None = None
@@ -150,10 +123,6 @@ class MessageStream:
                 pass
         return False
 
-    def itl(self) -> Itl | None:
-        """Summary of the gaps between token events."""
-        return self._gaps.summary()
-
     def answer(self) -> Answer:
         """What the stream has said so far."""
         return Answer(
@@ -178,26 +147,10 @@ class MessageStream:
         elif delta.partial_json:
             self._token(now)
             tool = self._tool_at.get(index)
-            if tool is not None and self._room >= len(delta.partial_json):
-                self._room -= len(delta.partial_json)
-                tool.input.append(delta.partial_json)
+            if tool is not None:
+                self._keep(delta.partial_json, tool.input)
         elif delta.thinking:
             self._token(now)
-
-    def _say(self, text: str, now: float) -> None:
-        self._token(now)
-        if self.first_visible is None:
-            self.first_visible = now
-        if self._room >= len(text):
-            self._room -= len(text)
-            self._text.append(text)
-
-    def _token(self, now: float) -> None:
-        last, self.last_token = self.last_token, now
-        if last is None:
-            self.first_token = now
-        else:
-            self._gaps.add(now - last)
 
     def _count(self, usage: WireUsage | None) -> None:
         if usage is not None:

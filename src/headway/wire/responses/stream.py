@@ -6,8 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.errors import UpstreamError
-from headway.core.span import Itl
-from headway.wire.gaps import Gaps
+from headway.wire.followed import MOST_TEXT, FollowedAnswer
 from headway.wire.openai import Answer, ToolCall
 from headway.wire.responses.answer import FIX, OutputItem, WireResponse, answered, tool_call
 
@@ -35,37 +34,14 @@ class _Event(Struct):
 _decoder: Final = msgspec.json.Decoder(_Event)
 
 
-class ResponseStream:
-    """Follows the events of one answer; times are the caller's, in epoch seconds.
+class ResponseStream(FollowedAnswer):
+    """A response; its last event holds all of it, so text and tools are kept only for one that never comes to that."""
 
-    Args:
-        max_text: characters of text that are kept while the answer is not complete; what is beyond is only timed.
-    """
+    __slots__ = ("_last", "_tools")
 
-    __slots__ = (
-        "_gaps",
-        "_last",
-        "_room",
-        "_text",
-        "_tools",
-        "done",
-        "failed",
-        "first_token",
-        "first_visible",
-        "last_token",
-    )
-
-    def __init__(self, max_text: int = 64 * 1024 * 1024) -> None:
-        self.done = False
-        """The event that ends an answer was seen."""
-        self.failed = False
-        self.first_token: float | None = None
-        self.first_visible: float | None = None
-        self.last_token: float | None = None
-        self._room = max_text
-        self._text: list[str] = []
+    def __init__(self, max_text: int = MOST_TEXT) -> None:
+        super().__init__(max_text)
         self._tools: list[ToolCall] = []
-        self._gaps = Gaps()
         self._last = WireResponse()
 
     @property
@@ -104,10 +80,6 @@ class ResponseStream:
             self.failed = True
         return False
 
-    def itl(self) -> Itl | None:
-        """Summary of the gaps between token events."""
-        return self._gaps.summary()
-
     def answer(self) -> Answer:
         """What the stream has said so far; once it has ended, what its last event says, for that holds all."""
         if self._last.output:
@@ -119,18 +91,3 @@ class ResponseStream:
         if call is not None and self._room >= len(call.arguments):
             self._room -= len(call.arguments)
             self._tools.append(call)
-
-    def _say(self, text: str, now: float) -> None:
-        self._token(now)
-        if self.first_visible is None:
-            self.first_visible = now
-        if self._room >= len(text):
-            self._room -= len(text)
-            self._text.append(text)
-
-    def _token(self, now: float) -> None:
-        last, self.last_token = self.last_token, now
-        if last is None:
-            self.first_token = now
-        else:
-            self._gaps.add(now - last)
