@@ -8,6 +8,7 @@ from headway.gateway.front import Client, Request
 from headway.gateway.naming import Chain
 from headway.gateway.responses import Failure, failure
 from headway.gateway.sending import Sending
+from headway.gateway.urgency import read_urgency
 from headway.gateway.wiring import Wiring
 from headway.wire.dialect import Asked, Dialect
 
@@ -46,8 +47,11 @@ class Call:
         except BadInputError as error:
             self._fail(failure("bad_request", 400, error))
             return
+        passes = wiring.passes
         wiring.journal.identify(self.record, asks, request.fields, request.received)
-        naming = wiring.passes.naming
+        caller = None if self._visit is None else self._visit.caller
+        read_urgency(self.record, request.fields, request.received, caller, passes.batch)
+        naming = passes.naming
         if naming is not None:
             chain = naming.choose(self.record, asks, request, request.received)
             if isinstance(chain, Failure):

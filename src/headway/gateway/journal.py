@@ -33,6 +33,7 @@ from headway.gateway.metrics import Metrics
 from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER, sent_before
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
+from headway.policy.order.waiting import Lane
 from headway.trace.record import Recorder
 from headway.wire.dialect import Asked, Dialect
 from headway.wire.dialects import CHAT, COUNT_TOKENS, EMBEDDINGS
@@ -77,6 +78,13 @@ class CallRecord(Struct, eq=False, gc=False):
     error: ErrorType | None = None
     prompt: bytes = b""
     """The raw messages, only where text is kept."""
+    lane: Lane = "interactive"
+    priority: int = 0
+    """Higher goes first among its tenant's calls of its lane."""
+    deadline: float | None = None
+    """When its task has to be done."""
+    notes: tuple[str, ...] = ()
+    """What its receipt is to say beside why its replica was chosen."""
 
 
 class Journal:

@@ -10,7 +10,7 @@ from headway.gateway.front import Request
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, failure
 from headway.policy.limits.estimate import estimate
-from headway.policy.models.catalog import Alias, Catalog, Lane
+from headway.policy.models.catalog import Alias, Catalog
 from headway.policy.models.choose import ModelRequest, choose
 from headway.policy.models.pins import Pins
 from headway.wire.dialect import Asked
@@ -18,7 +18,6 @@ from headway.wire.model_field import with_model
 
 UNSERVED: Final = frozenset({429, 500, 502, 503, 504, 529})
 """Statuses with which an engine says that it cannot serve now, whatever was asked."""
-_LANE: Final = b"x-headway-lane"
 _IMAGES: Final = (b'"image"', b'"image_url"', b'"input_image"')
 _TASKS: Final = 10_000
 """Whose calls are counted; those that were seen longest ago are forgotten."""
@@ -97,12 +96,11 @@ class Naming:
 
     def _question(self, alias: Alias, record: CallRecord, asks: Asked, request: Request) -> ModelRequest:
         body = request.body
-        lane: Lane = "batch" if request.fields.get(_LANE) == b"batch" else "interactive"
         return ModelRequest(
             asked=alias.name,
             tenant=record.tenant,
             task=record.task,
-            lane=lane,
+            lane=record.lane,
             input_tokens=estimate(body, max_output=0, price=None).tokens,
             output_tokens=asks.output_limit,
             tools=_names(bytes(asks.tools)),

@@ -76,7 +76,8 @@ class Sending:
                 self.failed(problem)
             return
         receipt = decision.receipt
-        record.receipt = receipt if chain is None else structs.replace(receipt, notes=chain.notes)
+        notes = record.notes if chain is None else record.notes + chain.notes
+        record.receipt = structs.replace(receipt, notes=notes) if notes else receipt
         self._begin(decision.replica, now)
 
     def _begin(self, replica: Replica, now: float) -> None:

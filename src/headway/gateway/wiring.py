@@ -20,6 +20,8 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """Whom to let in, started and closed by whoever made it; ``None``: everybody."""
     naming: Naming | None = None
     """What names of models stand for; ``None``: for themselves."""
+    batch: frozenset[str] = frozenset()
+    """Tenants and keys, by id, whose calls are batch where they do not say otherwise."""
 
 
 class Wiring(Struct, frozen=True, kw_only=True, eq=False):
