@@ -7,6 +7,7 @@ import pytest
 import uvloop
 
 ON_UVLOOP = {
+    "test_admin",
     "test_app",
     "test_call",
     "test_clients",

@@ -47,6 +47,7 @@ class Access:
         self._admitted: dict[bytes, Admitted] = {}
         self._version = -1
         self._refusals: dict[tuple[str, str, str, str], AuditRecord] = {}
+        self._changes: list[AuditRecord] = []
         self._running: asyncio.Task[None] | None = None
         self._trouble = False
 
@@ -68,25 +69,32 @@ class Access:
             with suppress(asyncio.CancelledError):
                 await self._running
         try:
-            await asyncio.to_thread(self._write, self._taken())
+            await asyncio.to_thread(self._write, [*self._changes, *self._refusals.values()])
         except StoreError as error:
             _log.error("audit: what was refused last is not recorded: %s", error)
         self._registry.close()
 
     async def refreshed(self) -> None:
         """Write what was refused, and take over what was changed: done every second by itself."""
-        records = self._taken()
+        changes, refusals = self._changes, self._refusals
+        self._changes, self._refusals = [], {}
         try:
-            await asyncio.to_thread(self._write, records)
+            await asyncio.to_thread(self._write, [*changes, *refusals.values()])
             await asyncio.to_thread(self._refresh)
         except StoreError as error:
-            for record in records:
+            self._changes[:0] = changes
+            for record in refusals.values():
                 self._note(record.action, record.actor, record.subject, record.tenant, record.detail, record.count)
             if not self._trouble:
                 _log.error("keys: %s Until then keys stay as they were.", error)
             self._trouble = True
         else:
             self._trouble = False
+
+    async def audit(self, record: AuditRecord) -> None:
+        """Write down a change that was made; where that cannot be done now, it is as soon as it can."""
+        self._changes.append(record)
+        await self.refreshed()
 
     # --- calls
 
@@ -175,11 +183,6 @@ class Access:
         self._refusals[kind] = AuditRecord(
             at=self._wall(), actor=actor, action=action, subject=subject, tenant=tenant, detail=detail, count=count
         )
-
-    def _taken(self) -> list[AuditRecord]:
-        taken = list(self._refusals.values())
-        self._refusals = {}
-        return taken
 
     async def _run(self) -> None:
         while True:

@@ -10,6 +10,8 @@ from headway.core.access import Action
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
 from headway.gateway import openapi
+from headway.gateway.admin import ROOT, Admin
+from headway.gateway.bus import Bus
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.door import Visit
@@ -79,6 +81,7 @@ class Gateway:
         passes: Passes | None = None,
     ) -> None:
         self.fleet = fleet
+        self.bus = Bus()
         self.metrics = Metrics()
         self.further_metrics: Callable[[], bytes] = bytes
         """What others who watch the gateway add to the page of metrics."""
@@ -100,6 +103,7 @@ class Gateway:
             passes=passes or Passes(),
         )
         self._door = self._wiring.passes.door
+        self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
         self._server: asyncio.Server | None = None
 
     @property
@@ -171,7 +175,9 @@ class Gateway:
             return
         path = request.path.partition(b"?")[0]
         allowed = _METHODS.get(path)
-        if allowed is None:
+        if path.startswith(ROOT):
+            self._administer(request, client)
+        elif allowed is None:
             client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}."))
         elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
             message = f"{_shown(path)} answers {allowed.decode()} and not {_shown(request.method)}."
@@ -194,6 +200,13 @@ class Gateway:
                 return
             visit = Visit(door, caller)
         Call(self._wiring, request, client, dialect, visit).start()
+
+    def _administer(self, request: Request, client: Client) -> None:
+        caller = None if self._door is None else self._door.enter(request, client.address)
+        if isinstance(caller, Failure):
+            client.fail(caller)
+        else:
+            self.admin.handle(request, client, caller)
 
     def _beside(self, path: bytes, request: Request, client: Client) -> None:
         """What is no call and no tenant's neighbour may see."""
