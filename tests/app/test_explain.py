@@ -235,5 +235,5 @@ def test_where_all_were_refused_the_last_of_them_is_explained(headway: Run, tmp_
         opened.write([structs.replace(span, error=ErrorType("body_too_large"))])
     ran = headway("explain", "--last", "--store", tmp_path / "s.db")
     assert f"task {OLD}" in ran.out
-    assert "the last call failed (body_too_large), so the user saw no answer" in " ".join(ran.out.split())
+    assert "The last call was refused (body_too_large), so the user saw no answer" in " ".join(ran.out.split())
     assert ran.err.strip() == "The last request reached no engine (body_too_large)."

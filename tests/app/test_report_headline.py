@@ -92,10 +92,23 @@ def test_every_phase_of_the_task_is_accounted_for(anatomy: Anatomy) -> None:
 def test_a_task_that_ended_in_a_failure_says_so() -> None:
     failed = broken(call("a", 0, 2), "http_403")
     assert headline(accounted(dissect([failed]))) == (
-        "2.000 s end to end, 100 % of it model time that cannot be split, over 1 model call; "
-        "the last call failed (http_403), so the user saw no answer."
+        "The last call failed (http_403), so the user saw no answer. "
+        "2.000 s end to end, 100 % of it model time that cannot be split, over 1 model call."
     )
     broken_off = broken(call("a", 0, 2, marks=(0, 0.5, 1)), "upstream_closed")
-    assert headline(accounted(dissect([broken_off]))).endswith(
-        "the user saw the first output after 0.500 s, and then the last call failed (upstream_closed)."
+    assert headline(accounted(dissect([broken_off]))).startswith(
+        "The answer broke off (upstream_closed): the user saw the first output after 0.500 s, then no more. 2.000 s end"
     )
+
+
+def test_of_a_task_that_failed_no_change_is_named_that_would_save_most(
+    anatomy: Anatomy, levers: tuple[Lever, ...]
+) -> None:
+    assert "What would save most" in headline(accounted(anatomy, levers))
+    failed = dissect([broken(call("a", 0, 2, marks=(0, 0.5, 2)), "upstream_closed")])
+    assert "What would save most" not in headline(accounted(failed, levers))
+
+
+def test_a_call_that_no_engine_was_asked_for_was_refused_and_did_not_fail() -> None:
+    refused = broken(call("a", 0, 0.001, attempts=0), "unknown_model")
+    assert headline(accounted(dissect([refused]))).startswith("The last call was refused (unknown_model), so the user")

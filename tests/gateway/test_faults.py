@@ -9,6 +9,7 @@ from serving import QUESTION, Served, chat, raw_engine, serving, streamed
 
 from headway.core.config import Limits
 from headway.core.fleet import Replica, ReplicaId
+from headway.core.span import ModelCall
 from headway.gateway.fake import FakeEngine, Fault, Reply
 
 SIX = ("one", " two", " three", " four", " five", " six")
@@ -177,8 +178,9 @@ async def test_when_all_are_down_the_client_is_told_which_and_why() -> None:
         assert (answer.status, answer.error["code"]) == (502, "upstream_connect")
         assert "'r0' cannot be reached" in answer.error["message"]
         assert (await served.ask(chat())).error["code"] == "no_replica"
-        errors = {span.error for span in await served.spans(calls=2)}
-        assert errors == {"upstream_connect", "no_replica"}
+        spans = await served.spans(calls=2)
+        attempts = [(s.error, s.work.replica, s.work.attempts) for s in spans if isinstance(s.work, ModelCall)]
+        assert attempts == [("upstream_connect", "r0", 1), ("no_replica", None, 0)], "tried, and then refused"
 
 
 async def test_an_unusable_url_is_passed_over() -> None:

@@ -6,7 +6,7 @@ from msgspec import structs
 from savings import levers, seconds
 from tasks import call, step
 
-from headway.core.span import ErrorType
+from headway.core.span import ErrorType, ModelCall
 from headway.trace.anatomy import dissect
 from headway.trace.phases import Phase
 
@@ -40,3 +40,19 @@ def test_the_gaps_beside_a_refused_call_are_hops() -> None:
     assert dissect(spans).phases[Phase.HOP] == 4
     assert found(spans)["hop-gaps"].seconds == 3
     assert seconds(spans)["no hop"] == 3
+
+
+def test_a_call_for_which_no_connection_was_had_is_a_failed_attempt_and_no_hop() -> None:
+    made = call("a", 0, 2)
+    assert isinstance(made.work, ModelCall)
+    work = structs.replace(made.work, replica="r0")
+    spans = [structs.replace(made, work=work, error=ErrorType("upstream_connect"))]
+    anatomy = dissect(spans)
+    assert anatomy.phases == {Phase.RETRY: 2}
+    assert not any("unsplit" in note for note in anatomy.unknowns)
+    finding = found(spans)["failed-calls"]
+    assert finding.title.startswith("1 of 1 model call failed (upstream_connect)")
+    assert finding.evidence[0] == "Failed: a at r0."
+    assert finding.check.startswith("Look at the gateway's log"), "no engine knows of it"
+    assert "retries" not in found(spans)
+    assert levers(spans) == {}

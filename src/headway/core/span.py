@@ -87,7 +87,7 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     engine: EngineTimings | None = None
     finish_reason: str | None = None
     attempts: int | None = None
-    """How often it was sent; ``None``: hidden retries are possible."""
+    """How often it was sent, 1 where no connection was had to send it; ``None``: hidden retries are possible."""
     setbacks: tuple[Setback, ...] = ()
     """What came before the last attempt: those that were sent, and those for which no connection was had."""
     sent_before: int | None = None

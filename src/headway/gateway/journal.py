@@ -47,6 +47,7 @@ _NO_HEADERS: Final[dict[str, str]] = {}
 _OPERATIONS: Final = {EMBEDDINGS.name: "embeddings", COUNT_TOKENS.name: "count_tokens"}
 """What a call is there for, by its dialect; all others talk."""
 _TALK: Final = "chat"
+_NO_CONNECTION: Final = "upstream_connect"
 _NO_MESSAGES: Final = b"null"
 
 
@@ -230,7 +231,7 @@ class Journal:
             usage=Usage() if answer is None else answer.usage,
             engine=None if answer is None else answer.engine,
             finish_reason=None if answer is None else answer.finish_reason,
-            attempts=record.attempts,
+            attempts=record.attempts or _tried(record),
             setbacks=record.setbacks,
             sent_before=record.sent_before,
             tool_calls=() if answer is None else tuple([ToolCallRef(call.id, call.name) for call in answer.tool_calls]),
@@ -256,6 +257,11 @@ class Journal:
 def _looked_up(span: Span, model: str) -> Span:
     """An embedding as tasks know it: a step of a look-up and no call of the agent's loop."""
     return structs.replace(span, work=Retrieval(source=model))
+
+
+def _tried(record: CallRecord) -> int:
+    """Attempts at a call that was never sent: no connection is a failed attempt, and not a refusal."""
+    return 1 if record.setbacks or record.error == _NO_CONNECTION else 0
 
 
 def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:

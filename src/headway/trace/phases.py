@@ -62,6 +62,11 @@ def never_sent(call: ModelCall) -> bool:
     return call.attempts == 0 and not call.setbacks and call.sent is None and call.first_token is None
 
 
+def unconnected(call: ModelCall) -> bool:
+    """Whether it was attempted at a replica, the last one of several perhaps, and no connection was had to send it."""
+    return call.replica is not None and bool(call.attempts) and call.sent is None and call.first_token is None
+
+
 def engine_tpot(call: ModelCall) -> float | None:
     """TPOT by the engine's own timings, seconds: decode_seconds / (decode_tokens - 1).
 
@@ -97,7 +102,7 @@ def split(
     if never_sent(call):
         queued = _within(start + (call.queued or 0.0), start, end)
         return _unsplit(span, (start, start, queued, queued)) + _unsplit(span, (queued, end, end, end))
-    if call.setbacks:
+    if call.setbacks or unconnected(call):
         return _failed_at_first(span, call, start, end, at, silent=silent)
     sent, waiting = _sending(call, start, end, at)
     engine, first, last = call.engine, call.first_token, call.last_token

@@ -11,7 +11,7 @@ from headway.core.spent import Spent, Sum, summed
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
 from headway.trace.own_totals import Told, in_all, told_in_all
-from headway.trace.phases import is_derived
+from headway.trace.phases import is_derived, unconnected
 from headway.trace.prices import PriceOf, charge, charge_at_least
 from headway.trace.tree import Tree
 
@@ -208,7 +208,10 @@ def _uncosted(
 
 def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:
     derived = sum(map(is_derived, calls))
-    unsplit = sum(call.first_token is None and call.engine is None and call.attempts != 0 for call in calls)
+    unsplit = sum(
+        call.first_token is None and call.engine is None and call.attempts != 0 and not unconnected(call)
+        for call in calls
+    )
     if derived:
         notes.append(
             f"Queue, prefill and decode are derived from the engine's own timings for {_of(derived, calls)}, which did"

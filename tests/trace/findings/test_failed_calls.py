@@ -3,7 +3,7 @@ from findings import broken, found, ranking, told
 from msgspec import structs
 from tasks import T0, call, step, tool
 
-from headway.core.span import ErrorType, ModelCall, Setback, Span
+from headway.core.span import Candidate, ErrorType, ModelCall, Receipt, Setback, Span
 from headway.core.usage import Usage
 from headway.trace.findings.errors import meaning
 
@@ -102,3 +102,39 @@ def test_another_replica_is_advised_where_just_one_had_the_calls() -> None:
     assert found([moved])["failed-calls"].remedy == "See in the engine's log why."
     both = [at(broken(call("a", 0, 2), "http_500"), "r0"), at(broken(call("b", 3, 4), "http_500"), "r1")]
     assert found(both)["failed-calls"].remedy == "See in the engine's log why."
+
+
+def ready(made: Span, *replicas: str) -> Span:
+    """A call for which these replicas stood ready."""
+    assert isinstance(made.work, ModelCall)
+    candidates = tuple(Candidate(name, 0) for name in replicas)
+    receipt = Receipt(policy="p", winner=replicas[0], reason="free", candidates=candidates)
+    return structs.replace(made, work=structs.replace(made.work, route=receipt))
+
+
+def test_of_an_answer_that_had_begun_the_second_try_is_the_agents_and_no_other_replica_is_missing() -> None:
+    begun = at(broken(call("a", 0, 2, marks=(0, 1, 2)), "upstream_closed"), "r0")
+    again = (
+        "See in the engine's log why. An answer that has begun is never sent to another replica, since the user may"
+        " have seen it: let the agent make the call again when its stream breaks off."
+    )
+    another = " Have another replica ready for its calls (--upstream may be repeated)."
+    assert found([ready(begun, "r0", "r1")])["failed-calls"].remedy == again
+    assert found([ready(begun, "r0")])["failed-calls"].remedy == again + another
+    assert found([begun])["failed-calls"].remedy == again, "who stood ready is not known"
+
+
+def test_where_another_replica_stood_ready_none_is_missing() -> None:
+    failed = at(broken(call("a", 0, 2), "http_500"), "r0")
+    assert found([ready(failed, "r0", "r1")])["failed-calls"].remedy == "See in the engine's log why."
+    assert "Have another replica" in found([ready(failed, "r0")])["failed-calls"].remedy
+
+
+def test_what_no_engine_was_asked_for_was_refused_and_did_not_fail() -> None:
+    refused = broken(told(call("a", 0, 1, attempts=0), ("user", "this")), "unknown_model")
+    finding = found([refused])["failed-calls"]
+    assert finding.title.startswith("1 of 1 model call was refused (unknown_model), so the task has no answer")
+    assert finding.evidence[0] == "Refused: a."
+    both = found([refused, broken(told(call("b", 2, 4), ("user", "that")), "http_500")])["failed-calls"]
+    assert both.title.startswith("1 of 2 model calls was refused and 1 failed (http_500, unknown_model)")
+    assert both.evidence[:2] == ("Refused: a.", "Failed: b.")

@@ -104,3 +104,21 @@ def test_what_the_gateway_refused_is_in_no_engines_log() -> None:
     refused = broken(call("a", 0, 1, attempts=0), "rate_limited")
     assert "the gateway's log" in found([refused, call("b", 2, 3)])["retries"].check
     assert "the engine's log" in found([broken(call("a", 0, 1)), call("b", 2, 3)])["retries"].check
+
+
+def test_where_the_last_attempt_failed_too_each_attempt_is_named() -> None:
+    # r0 from 0.5 to 2.5, then r1 to the end
+    spans = [broken(moved(call("a", 0, 10, attempts=2), 0.5, 2.5), "upstream_stalled")]
+    finding = found(spans)["retries"]
+    assert finding.title.startswith("2 attempts failed, the last one too")
+    assert finding.evidence[-2:] == (
+        "a: upstream_closed at r0 after 2.00 s.",
+        "a, the last attempt: upstream_stalled at r1 after 7.50 s.",
+    )
+
+
+def test_where_every_try_of_the_caller_failed_the_last_is_named_too() -> None:
+    tries = [broken(told(call(name, at, at + 1), ASKED)) for name, at in (("a", 0), ("b", 2))]
+    finding = found(tries)["retries"]
+    assert finding.title.startswith("2 attempts failed, the last one too")
+    assert finding.evidence[-1] == "b, the last attempt: timeout after 1.00 s."

@@ -1,5 +1,5 @@
 import pytest
-from findings import found
+from findings import broken, found
 from tasks import call, tool
 
 from headway.core.span import Span
@@ -75,3 +75,9 @@ def test_writing_that_takes_less_than_all_else_is_not_to_blame() -> None:
 def test_without_a_first_token_nobody_knows_when_the_writing_began() -> None:
     assert "writing-dominates" not in found([call("a", 0, 9)])
     assert "writing-dominates" not in found([LONG], "none")
+
+
+def test_an_answer_that_broke_off_was_not_too_long() -> None:
+    whole = call("a", 0, 4, marks=(0, 1, 4))
+    assert "writing-dominates" in found([whole])
+    assert "writing-dominates" not in found([broken(whole, "upstream_closed")])

@@ -1,8 +1,9 @@
 import pytest
+from msgspec import structs
 from savings import LOOP, levers, usage
 from tasks import call
 
-from headway.core.span import Span
+from headway.core.span import ErrorType, Span
 
 
 def test_a_lever_says_of_how_many_calls_it_could_not_tell() -> None:
@@ -24,3 +25,13 @@ def test_half_the_output_where_no_first_token_was_timed() -> None:
     assert found.tokens == 750
     assert found.assumes.endswith("it is taken from how calls' time rises with their output.")
     assert "half the output" not in levers(spans[:4])
+
+
+def test_half_of_an_answer_that_broke_off_saves_nothing() -> None:
+    # a writes 2 s, b 4 s and breaks off: half of a's alone is saved
+    whole = call("a", 0, 3, marks=(0, 1, 3), usage=usage(10, 40))
+    cut = call("b", 3, 8, marks=(3, 4, 8), usage=usage(10, 100))
+    cut = structs.replace(cut, error=ErrorType("upstream_closed"))
+    lever = levers([whole, cut])["half the output"]
+    assert (lever.seconds, lever.tokens) == (1, 20)
+    assert "half the output" not in levers([cut])

@@ -3,9 +3,10 @@
 from headway.app.report.figures import decimals_for, per_cent, plural, printable, seconds
 from headway.app.report.legend import SIGNS
 from headway.app.report.worth import worth_showing
+from headway.core.span import ModelCall
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
-from headway.trace.phases import Phase
+from headway.trace.phases import Phase, never_sent
 
 _MUCH_LATER = 2.0
 """From this ratio on, one call's TTFT says little about what the user waited for."""
@@ -18,6 +19,9 @@ def headline(account: TaskAccount) -> str:
         first = f" {printable(account.findings[0].title)}" if account.findings else ""
         return f"{plural(anatomy.calls, 'model call')}; when things happened is not in this record.{first}"
     decimals = decimals_for(anatomy.e2e)
+    failure = _failure(anatomy, decimals)
+    if failure is not None:  # nothing that would save time would have given the answer
+        return f"{failure}. {_whole(account, decimals)}."
     return f"{_whole(account, decimals)}; {_first_output(anatomy, decimals)}.{_lever(account, decimals)}"
 
 
@@ -54,25 +58,26 @@ def _noun(account: TaskAccount, phase: Phase) -> str:
 
 def _first_output(anatomy: Anatomy, decimals: int) -> str:
     task, call = anatomy.task_ttft, anatomy.last_call_ttft
-    failed = _failed(anatomy)
-    if failed is not None and task is not None:
-        user = (
-            f"the user saw the first output after {seconds(task, decimals)}, and then the last call failed ({failed})"
-        )
-    elif failed is not None:
-        user = f"the last call failed ({failed}), so the user saw no answer"
-    elif task is None:
+    if task is None:
         user = "when the user saw the first output is unknown"
     else:
         user = f"the user saw the first output after {seconds(task, decimals)}"
-    if call is None or anatomy.n <= 1 or failed is not None:
+    if call is None or anatomy.n <= 1:
         return user
     but = "though" if task is not None and task > _MUCH_LATER * call else "and"
     return f"{user}, {but} the last call began to answer within {seconds(call, decimals)}"
 
 
-def _failed(anatomy: Anatomy) -> str | None:
-    """The error of the loop's last call."""
-    last = anatomy.iterations[-1].span if anatomy.iterations else None
-    error = next((bar.span.error for bar in anatomy.bars if bar.span.id == last), None)
-    return None if error is None else printable(error)
+def _failure(anatomy: Anatomy, decimals: int) -> str | None:
+    """How the loop's last call failed, and what the user saw of its answer; ``None``: it did not."""
+    id_ = anatomy.iterations[-1].span if anatomy.iterations else None
+    last = next((bar.span for bar in anatomy.bars if bar.span.id == id_), None)
+    if last is None or last.error is None:
+        return None
+    error, call = printable(last.error), last.work if isinstance(last.work, ModelCall) else None
+    begun = call is not None and call.first_visible is not None
+    refused = call is not None and never_sent(call)
+    what = "The answer broke off" if begun else "The last call was refused" if refused else "The last call failed"
+    if anatomy.task_ttft is None:
+        return f"{what} ({error}), so the user saw no answer"
+    return f"{what} ({error}): the user saw the first output after {seconds(anatomy.task_ttft, decimals)}, then no more"

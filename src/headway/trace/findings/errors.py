@@ -20,7 +20,12 @@ class Meaning(Struct, frozen=True):
 
 _ENGINE: Final = "See in the engine's log why."
 ANOTHER: Final = "Have another replica ready for its calls (--upstream may be repeated)."
-"""What else to do where an engine failed and no other replica had the call."""
+"""What else to do where an engine failed and no other replica stood ready."""
+AGAIN: Final = (
+    "An answer that has begun is never sent to another replica, since the user may have seen it: let the agent make the"
+    " call again when its stream breaks off."
+)
+"""What else to do where an engine failed in mid-answer."""
 _CALLER: Final = "Correct what the agent sends: the error that it was answered names the place."
 _LATE: Final = "Raise the gateway's limit if such calls are to last so long, else see what keeps the engine busy."
 

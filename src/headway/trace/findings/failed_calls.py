@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from headway.core.span import ModelCall
 from headway.trace.findings.case import Case
-from headway.trace.findings.errors import ANOTHER, meaning
+from headway.trace.findings.errors import AGAIN, ANOTHER, meaning
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Finding
 from headway.trace.findings.retries import paused, seen_by
+from headway.trace.phases import never_sent
 from headway.trace.resent import last_tries
 
 _REMEDY: Final = "See what the words mean to whoever recorded them, and mend that first."
@@ -25,15 +27,14 @@ def failed_calls(case: Case) -> Iterable[Finding]:
     if end and case.timed:
         spent = case.e2e
     errors = sorted({str(case.span(i).error) for i in lost})
-    of = plural(len(calls), "model call")
     yield Finding(
         name="failed-calls",
-        title=f"{len(lost):,} of {of} failed ({', '.join(errors)})" + end + case.ending(spent),
+        title=f"{_what(case, lost)} ({', '.join(errors)})" + end + case.ending(spent),
         seconds=spent,
         **case.took(lost),
         confidence="certain",
         evidence=(
-            f"Failed: {named(f'{case.span(i).name}{_where(case, i)}' for i in lost)}.",
+            *_named(case, lost),
             *_explained(errors),
             *((f"All {seconds(case.e2e)} of the task were for that answer.",) if end and case.timed else ()),
         ),
@@ -41,6 +42,24 @@ def failed_calls(case: Case) -> Iterable[Finding]:
         remedy=" ".join(_remedies(case, lost)),
         spans=case.ids(lost),
     )
+
+
+def _what(case: Case, lost: Sequence[int]) -> str:
+    """How many failed; what was never sent was refused."""
+    of = plural(len(case.study.held.calls), "model call")
+    refused = sum(never_sent(case.call(i)) for i in lost)
+    if not refused:
+        return f"{len(lost):,} of {of} failed"
+    failed = len(lost) - refused
+    was = "was" if refused == 1 else "were"
+    return f"{refused:,} of {of} {was} refused" + (f" and {failed:,} failed" if failed else "")
+
+
+def _named(case: Case, lost: Sequence[int]) -> Iterable[str]:
+    refused = [i for i in lost if never_sent(case.call(i))]
+    for word, these in (("Refused", refused), ("Failed", [i for i in lost if i not in refused])):
+        if these:
+            yield f"{word}: {named(f'{case.span(i).name}{_where(case, i)}' for i in these)}."
 
 
 def _spent(case: Case, lost: Sequence[int]) -> float:
@@ -72,15 +91,19 @@ def _explained(errors: Sequence[str]) -> Iterable[str]:
 
 
 def _remedies(case: Case, lost: Sequence[int]) -> Iterable[str]:
-    """What to do about each error; another replica where only one had them."""
-    found = [meaning(error) for error in sorted({str(case.span(i).error) for i in lost})]
-    yield from dict.fromkeys(_REMEDY if one is None else one.remedy for one in found)
-    if any(one is not None and one.engines for one in found) and len(_tried(case, lost)) <= 1:
+    """What to do about each error; where an engine failed, also what would have given the answer all the same."""
+    found = {i: meaning(str(case.span(i).error)) for i in sorted(lost, key=lambda i: str(case.span(i).error))}
+    yield from dict.fromkeys(_REMEDY if one is None else one.remedy for one in found.values())
+    engines = [case.call(i) for i, one in found.items() if one is not None and one.engines]
+    begun = [call for call in engines if call.first_token is not None]
+    if begun:
+        yield AGAIN
+    if engines and len(_ready(engines)) <= 1 and not (begun and any(call.route is None for call in begun)):
         yield ANOTHER
 
 
-def _tried(case: Case, lost: Sequence[int]) -> set[str]:
-    """The replicas that had any of these calls."""
-    calls = [case.call(i) for i in lost]
+def _ready(calls: Sequence[ModelCall]) -> set[str]:
+    """The replicas that had any of these calls, or could have had it."""
     had = {one.replica for call in calls for one in call.setbacks}
-    return had | {call.replica for call in calls if call.replica is not None}
+    could = {one.name for call in calls if call.route is not None for one in call.route.candidates}
+    return had | could | {call.replica for call in calls if call.replica is not None}

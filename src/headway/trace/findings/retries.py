@@ -7,7 +7,7 @@ from headway.core.span import ModelCall
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
-from headway.trace.phases import RETRY, never_sent
+from headway.trace.phases import RETRY, never_sent, unconnected
 
 
 def paid_twice(case: Case) -> Iterable[Finding]:
@@ -49,7 +49,8 @@ def _attempts_before(call: ModelCall) -> int:
 
 def seen_by(case: Case, calls: Iterable[int]) -> str:
     """Whose log tells of calls: what was never sent, no engine saw."""
-    return "the gateway's" if all(never_sent(case.call(i)) for i in calls) else "the engine's"
+    made = map(case.call, calls)
+    return "the gateway's" if all(never_sent(call) or unconnected(call) for call in made) else "the engine's"
 
 
 def _title(failed: int, in_vain: int) -> str:
@@ -98,6 +99,7 @@ def _told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -
     for i in resent:
         for one in case.call(i).setbacks:
             yield f"{case.span(i).name}: {one.error} at {one.replica} after {seconds(one.end - one.start)}."
+    yield from _last_told(case, pairs, resent)
     untold = [i for i in resent if not case.call(i).setbacks]
     if untold:
         more = sum(_attempts_before(case.call(i)) for i in untold)
@@ -105,3 +107,15 @@ def _told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -
             f"Sent again under one span: {named(case.span(i).name for i in untold)}, {plural(more, 'time')} in all; how"
             " long the failed attempts took is not in the record."
         )
+
+
+def _last_told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -> Iterable[str]:
+    """Of calls that failed with all their attempts, the last one."""
+    for i in sorted({after for _, after in pairs}.union(resent).difference(i for i, _ in pairs)):
+        span, call = case.span(i), case.call(i)
+        if span.error is None:
+            continue
+        where = f" at {call.replica}" if call.replica is not None else ""
+        since = call.setbacks[-1].end if call.setbacks else span.start
+        after = f" after {seconds(max(span.end - since, 0.0))}" if case.timed and span.end is not None else ""
+        yield f"{span.name}, the last attempt: {span.error}{where}{after}."

@@ -14,10 +14,13 @@ HALF: Final = 0.5
 
 
 def writing_dominates(case: Case) -> Iterable[Finding]:
-    """Decode takes at least half of the path; where the first token was not timed, by how calls' time rises with it."""
+    """Decode takes at least half of the path; where the first token was not timed, by how calls' time rises with it.
+
+    An answer that broke off does not count: had it been shorter, it would have broken off all the same.
+    """
     if not case.timed:
         return
-    timed = {i: spent for i in case.on_path if (spent := case.spent(i, DECODE)) > 0}
+    timed = {i: spent for i in case.on_path if case.span(i).error is None and (spent := case.spent(i, DECODE)) > 0}
     fitted = {i: spent for pace in case.paces for i, spent in pace.writing.items() if i in case.on_path}
     if sum(timed.values()) >= HALF * case.e2e:
         yield _finding(case, timed, ())

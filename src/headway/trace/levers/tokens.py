@@ -46,15 +46,19 @@ def cached_prefixes(case: Case) -> Iterable[Lever]:
 
 
 def shorter_output(case: Case) -> Iterable[Lever]:
-    """Half of what is written; where no first token was timed, of the time that rises with the output."""
+    """Half of what is written; where no first token was timed, of the time that rises with the output.
+
+    An answer that broke off stays as it is: it would have broken off all the same.
+    """
     change = Change(case.study)
-    change.scale(case.shares[DECODE], lambda _: 0.5)
+    whole = frozenset(i for i in case.study.held.calls if case.call(i)[0].error is None)
+    change.scale(case.shares[DECODE], lambda i: 0.5 if i in whole else 1.0)
     writing = writing_shares(case.study)
-    change.scale(case.shares[MODEL], lambda i: 1 - 0.5 * writing.get(i, 0.0))
+    change.scale(case.shares[MODEL], lambda i: 1 - 0.5 * writing.get(i, 0.0) if i in whole else 1.0)
     guessed = f" {_GUESSED}" if writing else ""
     written: list[int | None] = []
     charged: list[int | None] = []
-    for span, call in map(case.call, case.study.held.calls):
+    for span, call in map(case.call, filter(whole.__contains__, case.study.held.calls)):
         price = case.prices(call, span.start)
         half = None if call.usage.output_tokens is None else call.usage.output_tokens // 2
         written.append(half)
