@@ -38,6 +38,7 @@ def test_rounded_parts_sum_to_the_rounded_whole(values: list[float]) -> None:
 
 def test_precision_follows_the_length() -> None:
     assert [figures.decimals_for(e2e) for e2e in (0.0, 9.99, 10.0, 99.9, 100.0, 5000.0)] == [3, 3, 2, 2, 1, 1]
+    assert [figures.decimals_for(e2e) for e2e in (0.1, 0.0999, 0.0054, 0.00054)] == [3, 4, 5, 6], "so short are few"
 
 
 def test_figures_read_as_people_write_them() -> None:

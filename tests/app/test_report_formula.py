@@ -1,11 +1,15 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tasks import call
 
+from headway.app.report.figures import per_cent
 from headway.app.report.formula import formula
+from headway.app.report.headline import headline
 from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
+from headway.trace.account import recorded as account_of_recorded
 from headway.trace.anatomy import Anatomy, Iteration, dissect
 from headway.trace.path import Phase
 
@@ -59,6 +63,20 @@ def test_the_table_of_the_task_worked_out_by_hand(anatomy: Anatomy) -> None:
         (Phase.HOP, 66),
         (Phase.RETRIEVAL, 42),
     ]
+
+
+def test_shares_of_a_task_of_a_few_milliseconds_are_those_of_its_headline_and_findings() -> None:
+    # 5.4 ms: .4 to send, 1.4 to read, 3.6 to write. In whole milliseconds that would be 0, 1 and 4 of 5: 0, 20 and 80 %
+    account = account_of_recorded([call("a", 0, 0.0054, marks=(0.0004, 0.0018, 0.0054))])
+    table = formula(account.anatomy, limit=10)
+    assert (table.decimals, table.e2e) == (5, 540)
+    assert [table.shares[name] for name in ("hop", "prefill", "decode")] == [74, 259, 667]
+    assert [row.share for row in table.rows] == [1000]
+    assert table.phase_shares == {Phase.DECODE: 667, Phase.PREFILL: 259, Phase.HOP: 74}
+    assert "67 % of it decode" in headline(account)
+    assert account.findings[0].title.startswith("Writing takes 67 % of the ")
+    lever = next(lever for lever in account.levers if lever.key == "half-the-output")
+    assert per_cent(lever.share) == "33.3 %"
 
 
 def test_awkward_thirds_still_add_up(anatomy: Anatomy) -> None:

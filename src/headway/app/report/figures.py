@@ -40,9 +40,9 @@ def apportion(values: Sequence[float], total: int) -> list[int]:
 
 
 def decimals_for(e2e: float) -> int:
-    """How many decimals of a second to print for a task of ``e2e`` seconds: four or five figures in all."""
-    bounds = (10.0, 100.0)
-    return 3 - sum(e2e >= bound for bound in bounds)
+    """How many decimals of a second to print for a task of ``e2e`` seconds: three to five figures in all."""
+    short, long = (0.1, 0.01, 0.001), (10.0, 100.0)
+    return 3 - sum(e2e >= bound for bound in long) + sum(0 < e2e < bound for bound in short)
 
 
 def fixed(units: int, decimals: int) -> str:

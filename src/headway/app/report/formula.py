@@ -29,6 +29,8 @@ class Row(Struct, frozen=True, kw_only=True):
     model: str
     terms: dict[str, int]
     """Per column, in units of the table."""
+    seconds: float
+    """The row's sum before it was rounded, which its share is of."""
     share: int
     """Of E2E, in tenths of a per cent."""
     tpot: float | None = None
@@ -49,7 +51,7 @@ class Formula(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     totals: dict[str, int]
     shares: dict[str, int]
-    """Of E2E per column, in tenths of a per cent; they sum to 1000."""
+    """Of E2E per column, in tenths of a per cent; they sum to 1000. Like all shares, of what was not yet rounded."""
     phases: dict[Phase, int]
     """Units per phase of the critical path, largest first; those of a column sum to the column."""
     phase_shares: dict[Phase, int]
@@ -78,6 +80,7 @@ def formula(anatomy: Anatomy, limit: int) -> Formula:
             label=part.label,
             model=part.model,
             terms={column: 0 if units is None else units[i] for column, units in cells.items()},
+            seconds=sum(part.terms.values()),
             share=0,
             tpot=part.tpot,
             tpot_by_engine=part.tpot_by_engine,
@@ -92,12 +95,12 @@ def formula(anatomy: Anatomy, limit: int) -> Formula:
         decimals=decimals,
         rows=tuple(
             structs.replace(row, share=share)
-            for row, share in zip(rows, _tenths([row.total for row in rows]), strict=True)
+            for row, share in zip(rows, _tenths([row.seconds for row in rows]), strict=True)
         ),
         totals=totals,
-        shares=dict(zip(COLUMNS, _tenths(list(totals.values())), strict=True)),
+        shares=dict(zip(COLUMNS, _tenths([sums[name] if totals[name] else 0.0 for name in COLUMNS]), strict=True)),
         phases=phases,
-        phase_shares=dict(zip(phases, _tenths(list(phases.values())), strict=True)),
+        phase_shares=dict(zip(phases, _tenths([anatomy.phases[phase] for phase in phases]), strict=True)),
         e2e=e2e,
     )
 
@@ -138,9 +141,9 @@ def _iteration(number: int, it: Iteration) -> _Part:
     )
 
 
-def _tenths(units: Sequence[int]) -> list[int]:
-    total = sum(units)
-    return apportion([unit * 1000 / total for unit in units], 1000) if total else [0] * len(units)
+def _tenths(values: Sequence[float]) -> list[int]:
+    total = sum(values)
+    return apportion([value * 1000 / total for value in values], 1000) if total > 0 else [0] * len(values)
 
 
 def _phases(anatomy: Anatomy, totals: dict[str, int]) -> dict[Phase, int]:
@@ -174,4 +177,7 @@ def _together(run: Sequence[Row]) -> list[Row]:
     if len(run) <= 1:
         return list(run)
     terms = {column: sum(row.terms[column] for row in run) for column in COLUMNS}
-    return [Row(label=f"{run[0].label}-{run[-1].label}", model=f"{len(run):,} calls", terms=terms, share=0)]
+    spent = sum(row.seconds for row in run)
+    return [
+        Row(label=f"{run[0].label}-{run[-1].label}", model=f"{len(run):,} calls", terms=terms, seconds=spent, share=0)
+    ]

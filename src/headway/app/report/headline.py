@@ -6,6 +6,7 @@ from headway.app.report.worth import worth_showing
 from headway.core.span import ModelCall
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
+from headway.trace.findings.figures import share
 from headway.trace.phases import Phase, never_sent
 
 _MUCH_LATER = 2.0
@@ -40,7 +41,7 @@ def _whole(account: TaskAccount, decimals: int) -> str:
     e2e = f"{seconds(anatomy.e2e, decimals)} end to end"
     if anatomy.e2e > 0 and anatomy.phases:
         phase = max(anatomy.phases, key=lambda phase: anatomy.phases[phase])
-        e2e += f", {anatomy.phases[phase] / anatomy.e2e * 100:.0f} % of it {_noun(account, phase)}"
+        e2e += f", {share(anatomy.phases[phase], anatomy.e2e)} of it {_noun(account, phase)}"
     if not anatomy.n:
         return f"{e2e}, with no model call on the critical path"
     over = f"over {plural(anatomy.n, 'model call')}" + (" one after another" if anatomy.n > 1 else "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+_ROUNDING = 1e-9
 MOST = 3
 """Names in a sentence; what is more is counted."""
 
@@ -16,13 +17,13 @@ def seconds(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """``part`` of ``whole`` in per cent; nothing that is not 0 or all reads as that."""
+    """``part`` of ``whole`` in per cent; nothing that is not 0 or all, but for rounding of floats, reads as that."""
     if not whole:
         return "0 %"
     per_cent = 100 * part / whole
     if 0 < per_cent < 1:
         return "under 1 %"
-    return f"{min(per_cent, 99):.0f} %" if part < whole else f"{per_cent:.0f} %"
+    return f"{min(per_cent, 99):.0f} %" if part < whole * (1 - _ROUNDING) else f"{per_cent:.0f} %"
 
 
 def times(ratio: float) -> str:

@@ -12,7 +12,7 @@ from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Task
 
 NOTICEABLE = 0.0005
-"""Seconds; a saving below this is printed as nothing."""
+"""Seconds; a saving below this is nobody's concern."""
 
 
 LEVERS: tuple[Callable[[Case], Iterable[Lever]], ...] = (
