@@ -9,9 +9,10 @@ from headway.core.span import HumanWait, ModelCall, Retrieval, Span, Step, ToolU
 from headway.core.task import Identity, SessionId, SpanId, TaskId
 from headway.core.usage import EngineTimings
 from headway.trace.anatomy import Anatomy, dissect
-from headway.trace.findings import Finding
+from headway.trace.findings import Finding, findings
 from headway.trace.levers import Lever
 from headway.trace.path import Phase
+from headway.trace.sources.verdict import judge
 
 
 def span(work: Work) -> Span:
@@ -45,7 +46,16 @@ def test_what_would_save_most_and_what_is_found_of_unsplit_time_are_said(
     found = replace(accounted(unsplit), findings=(writing,))
     assert "90 % of it model time (writing takes about 85.0 % of the whole), over 3 model calls" in headline(found)
     untimed = replace(found, verdict=replace(found.verdict, timing="none"))
-    assert headline(untimed) == "4 model calls; when things happened is not in this record. Writing takes about 85 %."
+    assert headline(untimed) == "4 model calls; how long anything took is not in this record. Writing takes about 85 %."
+    laid = replace(found, verdict=replace(found.verdict, timing="durations"), findings=())
+    assert headline(laid) == "4 model calls; when things happened is not in this record."
+
+
+def test_what_is_known_of_a_record_without_durations_is_said_and_nothing_twice(anatomy: Anatomy) -> None:
+    flushed = accounted(anatomy)
+    (said,) = (one for one in findings([], judge([], "made", "none")) if one.name == "no-times")
+    flushed = replace(flushed, verdict=replace(flushed.verdict, timing="none", extent=17.173), findings=(said,))
+    assert headline(flushed) == "4 model calls in a record of 17.17 s, which does not tell how long each of them took."
 
 
 def test_one_call_needs_no_comparison(anatomy: Anatomy) -> None:

@@ -231,7 +231,7 @@ def test_a_task_without_times_has_no_waterfall_and_no_seconds(anatomy: Anatomy) 
     assert "Formula" not in page.text
     assert "Levers" not in page.text
     assert "38.2" not in page.text
-    assert "when things happened is not in this record" in page.text
+    assert "how long anything took is not in this record" in page.text
 
 
 def test_findings_say_how_sure_they_are_and_what_they_cost(anatomy: Anatomy) -> None:

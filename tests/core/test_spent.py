@@ -26,7 +26,12 @@ def test_what_is_known_in_part_alone_is_a_bound_too() -> None:
 def test_no_parts_are_nothing_and_zeros_are_known() -> None:
     assert summed([]) == NOTHING
     assert (NOTHING.exact, NOTHING.least) == (0, 0)
-    assert (summed([0]).exact, summed([0, None]).least) == (0, 0)
+    assert (summed([0]).exact, summed([0]).least) == (0, 0)
+
+
+def test_a_known_0_beside_an_unknown_part_bounds_nothing() -> None:
+    one = summed([0, None])
+    assert (one.exact, one.least, one.partial) == (None, None, False)
 
 
 def test_tasks_are_put_together_field_by_field() -> None:

@@ -22,6 +22,8 @@ from headway.core.span import ModelCall, Step, ToolUse
 from headway.gateway.fake import FakeEngine
 from headway.gateway.telemetry import UNPACKED
 from headway.trace.anatomy import dissect
+from headway.trace.sources.otel.inbox import IMPOSSIBLE
+from headway.trace.sources.verdict import judge
 from headway.wire.otlp import from_json
 
 AGENT: dict[str, object] = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}
@@ -129,6 +131,14 @@ async def test_protobuf_is_answered_in_protobuf() -> None:
         assert ExportTraceServiceResponse.FromString(answer.body) == ExportTraceServiceResponse()
         (one,) = await served.stored(1)
         assert (one.task, one.name) == (TRACE, "work")
+
+
+async def test_what_was_mended_in_reading_is_told_of_the_task() -> None:
+    bad = span(1, "chat m", 0, 1, CHAT | {"gen_ai.usage.input_tokens": -5})
+    async with serving(FakeEngine()) as served:
+        await served.raw(post(message(bad), "application/json", "connection: close"))
+        stored = await served.stored(1)
+    assert judge(stored, "any", "spans").remarks == (IMPOSSIBLE,)
 
 
 async def test_what_is_no_span_is_counted_in_the_answer() -> None:

@@ -95,6 +95,15 @@ def test_it_is_unknown_what_failed_tools_cost_where_nobody_saw_how_they_ended() 
     assert facts(*calls, tool("t", 1, 3, "task", by="c1")).retries_cost == 0
 
 
+def test_how_many_uses_of_a_tool_failed_is_unknown_where_nobody_saw_how_they_ended() -> None:
+    task = step("task", 0, 9)
+    lost, seen = tool("t", 1, None, "task"), failing("u", 2, "c", failed=True)
+    rows = [facts(task, lost), facts(task, lost, seen), facts(task, seen)]
+    found = [anatomy_of([row]).tools[0].failed for row in rows]
+    assert found == [Sum(0, 0, 1), Sum(1, 1, 2), Sum(1, 1, 1)]
+    assert [(one.exact, one.least) for one in found] == [(None, None), (None, 1), (1, 1)]
+
+
 def test_what_was_done_again_is_unknown_where_arguments_and_cached_tokens_are_not_recorded() -> None:
     told, untold = failing("t1", 1, "c1", failed=False), tool("t2", 2, 3, "task", by="c1")
     blind = Usage(input_tokens=1000, output_tokens=10)

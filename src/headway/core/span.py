@@ -159,5 +159,7 @@ class Span(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Whose clock its times are on, where the record says it; clocks of different hosts may disagree."""
     tenant: str | None = None
     """Whose call it is, by its id, where the gateway knows its callers by keys."""
+    remarks: tuple[str, ...] = ()
+    """What to know before trusting it and the others of its trace, where they were read from foreign telemetry."""
     awaited: bool = True
     """False: known not to be waited for by what started it, as the consumer of a message is not by its producer."""

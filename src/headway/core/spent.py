@@ -22,8 +22,8 @@ class Sum(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def least(self) -> int | None:
-        """What it comes to at least; ``None`` where no part is known, so that nothing can be said."""
-        return self.total if self.known or self.total or not self.of else None
+        """What it comes to at least; ``None`` where that is no more than any sum comes to, which is nothing."""
+        return self.total if self.total or self.known == self.of else None
 
     @property
     def partial(self) -> bool:

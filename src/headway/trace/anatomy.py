@@ -97,7 +97,9 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     own_totals: tuple[Told, ...] = ()
     """Which of these sums are the record's own totals of the task, since its calls do not tell their parts."""
     failures: int
-    """Calls, tools and retrievals that failed."""
+    """Calls, tools and retrievals that are known to have failed."""
+    unseen: int = 0
+    """Tools whose end nobody saw: whether they failed is unknown."""
     retries: int | None
     """Times that a call was sent again, under one span or by its caller; unknown when any call's attempts are."""
     human: float
@@ -147,6 +149,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> A
         spent=totals.spent,
         own_totals=totals.own,
         failures=totals.failures,
+        unseen=totals.unseen,
         retries=totals.retries,
         human=tree.human,
         waited_before=tree.waited_before,

@@ -94,6 +94,7 @@ def _with_tool(row: TaskFacts, one: AddTool) -> TaskFacts:
     tool = ToolFacts(
         uses=before.uses + one.times,
         failed=before.failed,
+        ended=before.ended + one.times,
         again=before.again,
         told=before.told + one.times,
         seconds=before.seconds + more,

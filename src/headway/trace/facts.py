@@ -6,10 +6,11 @@ from itertools import pairwise
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, Step, ToolUse
+from headway.core.span import ModelCall, Retrieval, Step, ToolUse
 from headway.core.spent import Spent, together
 from headway.core.task import SessionId, TaskId
 from headway.trace.answer import task_ttft
+from headway.trace.ended import failed, untold
 from headway.trace.loop import spent
 from headway.trace.own_totals import in_all
 from headway.trace.phases import Phase
@@ -25,6 +26,9 @@ class ToolFacts(Struct, kw_only=True, array_like=True):
 
     uses: int = 0
     failed: int = 0
+    """Uses that are known to have failed..."""
+    ended: int = 0
+    """...out of those whose end somebody saw; the others may have failed too."""
     again: int = 0
     """Uses with the same arguments as an earlier one."""
     seconds: float = 0.0
@@ -172,14 +176,15 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
             continue
         span = tree.spans[i]
         if type(span.work) is ToolUse:
-            name, failed, arguments = span.work.name, span.work.failed, span.work.arguments
+            name, arguments = span.work.name, span.work.arguments
         else:
-            name, failed, arguments = (type(span.work) is Retrieval and span.work.source) or "retrieval", None, None
+            name, arguments = (type(span.work) is Retrieval and span.work.source) or "retrieval", None
         facts = found.get(name)
         if facts is None:
             facts = found[name] = ToolFacts()
         facts.uses += 1
-        facts.failed += failed is True or span.error is not None
+        facts.failed += failed(span)
+        facts.ended += not untold(span)
         facts.seconds += tree.end[i] - tree.start[i]
         facts.on_path += on_path.get(i, 0.0)
         if arguments is not None:
@@ -223,29 +228,20 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
     """Calls that asked for a tool again right after it had failed: each such call once."""
     tree = case.tree
     tools = [span for span in tree.spans if type(span.work) is ToolUse]
-    if not [True for span in tools if _failed(span)]:
-        return None if any(map(_untold, tools)) else MicroUsd(0)
+    if not [True for span in tools if failed(span)]:
+        return None if any(map(untold, tools)) else MicroUsd(0)
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}
     for i, span in enumerate(tree.spans):
         if type(span.work) is ToolUse:
             issuer = by_id.get(span.work.issued_by) if span.work.issued_by is not None else None
-            uses.setdefault(span.work.name, []).append((tree.start[i], _failed(span), issuer))
+            uses.setdefault(span.work.name, []).append((tree.start[i], failed(span), issuer))
     asked: set[int] = set()
     for found in uses.values():
-        for (_, failed, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
-            if failed and second is not None and second != first:
+        for (_, wrong, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
+            if wrong and second is not None and second != first:
                 asked.add(second)
     return _paid([costs[i] for i in asked])
-
-
-def _failed(tool: Span) -> bool:
-    return tool.error is not None or (type(tool.work) is ToolUse and tool.work.failed is True)
-
-
-def _untold(tool: Span) -> bool:
-    """Whether nobody saw how a tool ended: only the gap in which it ran is known."""
-    return type(tool.work) is ToolUse and tool.work.inferred and tool.work.failed is None and tool.error is None
 
 
 def _paid(costs: Collection[MicroUsd | None]) -> MicroUsd | None:

@@ -53,7 +53,8 @@ class ToolRow(Struct, frozen=True, kw_only=True):
 
     name: str
     uses: int
-    failed: int
+    failed: Sum
+    """Uses that failed; its parts are the uses, known where somebody saw how they ended."""
     again: Sum
     """Uses with the arguments of an earlier one in the same task; its parts are the uses, known where arguments are."""
     seconds: float
@@ -239,7 +240,7 @@ def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolR
             ToolRow(
                 name=name,
                 uses=uses,
-                failed=sum([tool.failed for tool in tools]),
+                failed=Sum(sum([tool.failed for tool in tools]), sum([tool.ended for tool in tools]), uses),
                 again=Sum(sum([tool.again for tool in tools]), sum([tool.told for tool in tools]), uses),
                 seconds=sum([tool.seconds for tool in tools]) / uses,
                 on_path=paths.get(name),

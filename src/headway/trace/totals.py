@@ -10,6 +10,7 @@ from headway.core.span import ModelCall, Retrieval, Span, ToolUse
 from headway.core.spent import Spent, Sum, summed
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
+from headway.trace.ended import failed, untold
 from headway.trace.own_totals import Told, in_all, told_in_all
 from headway.trace.phases import is_derived, unconnected
 from headway.trace.prices import PriceOf, charge, charge_at_least
@@ -26,6 +27,8 @@ class Totals(Struct, frozen=True, kw_only=True):
     own: tuple[Told, ...]
     """Which of them are the record's own totals."""
     failures: int
+    unseen: int
+    """Tools whose end nobody saw: they may have failed too."""
     retries: int | None
     notes: list[str]
     """Plain sentences: what is unknown, of how many calls."""
@@ -72,7 +75,7 @@ def total(
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
-    tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
+    tools = _tools(tree)
     if timed and (gaps := sum(type(span.work) is ToolUse and span.work.inferred for span in tools)):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
@@ -89,19 +92,19 @@ def total(
         spent=spent,
         own=own,
         failures=failures_of(tree, calls),
+        unseen=sum(map(untold, tools)),
         retries=None if hidden else len(again) + sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
 
 
 def failures_of(tree: Tree, calls: Sequence[int]) -> int:
-    """How many of the calls and tools failed."""
-    tools = [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
-    return sum([tree.spans[i].error is not None for i in calls]) + sum(map(_failed, tools))
+    """How many of the calls and tools are known to have failed."""
+    return sum([tree.spans[i].error is not None for i in calls]) + sum(map(failed, _tools(tree)))
 
 
-def _failed(tool: Span) -> bool:
-    return tool.error is not None or (type(tool.work) is ToolUse and tool.work.failed is True)
+def _tools(tree: Tree) -> list[Span]:
+    return [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
 
 
 def usage_of(calls: Sequence[ModelCall]) -> Usage:
@@ -144,18 +147,18 @@ def spent_by(made: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd |
 
 def _uncertain(calls: Sequence[ModelCall], spent: Spent, notes: list[str]) -> None:
     sums = {"input": spent.input_tokens, "output": spent.output_tokens, "cached": spent.cache_read}
-    missing: dict[int, list[str]] = {}
+    missing: dict[tuple[int, bool], list[str]] = {}
     for kind, one in sums.items():
         if unknown := one.of - one.known:
-            missing.setdefault(unknown, []).append(kind)
-    for unknown, kinds in missing.items():
+            missing.setdefault((unknown, one.partial), []).append(kind)
+    for (unknown, bounded), kinds in missing.items():
         listed = " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[:-1] else kinds).capitalize()
-        notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}{_so(unknown, calls, len(kinds))}.")
+        notes.append(f"{listed} tokens are unknown for {_of(unknown, calls)}{_so(len(kinds), bounded=bounded)}.")
 
 
-def _so(unknown: int, calls: Sequence[object], sums: int) -> str:
+def _so(sums: int, *, bounded: bool) -> str:
     """What that makes of the sums."""
-    if unknown < len(calls):
+    if bounded:
         return ": their sums are lower bounds" if sums > 1 else ": their sum is a lower bound"
     return ", and so are their sums" if sums > 1 else ", and so is their sum"
 

@@ -78,7 +78,7 @@ def grow(spans: Sequence[Span]) -> Tree:
     give a lone root of no length.
     """
     notes: list[str] = []
-    unique = _seen_once(_unique(spans, notes), notes)
+    unique = once(spans, notes)
     parent = _parents(unique, notes)
     moved = skewed(unique, parent, notes)
     if moved:
@@ -110,6 +110,16 @@ def grow(spans: Sequence[Span]) -> Tree:
     )  # fmt: skip
     _to_axis(tree)
     return tree
+
+
+def once(spans: Sequence[Span], notes: list[str]) -> list[Span]:
+    """Spans by start, what was recorded twice but once: of each id the fullest record, of each tool the timed one.
+
+    Args:
+        spans: all of a task's.
+        notes: given a sentence on what was left out.
+    """
+    return _seen_once(_unique(spans, notes), notes)
 
 
 def _followed(spans: list[Span], top: int) -> bool:

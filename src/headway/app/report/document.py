@@ -10,7 +10,7 @@ from math import isinf
 import msgspec
 from msgspec import Struct
 
-from headway.core import spent
+from headway.app.report.sums import AtLeast, at_least
 from headway.core.span import ModelCall, Work
 from headway.core.usage import Usage
 from headway.trace.account import TaskAccount
@@ -143,6 +143,8 @@ class Record(Struct, frozen=True, kw_only=True):
 
     source: str
     timing: str
+    extent_s: float | None
+    """From the first moment on record to the last, where nothing tells how long each thing took."""
     quality: tuple[Aspect, ...]
     remarks: tuple[str, ...]
 
@@ -160,28 +162,6 @@ class Changed(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-class Sum(Struct, frozen=True, kw_only=True):
-    """A sum over calls as far as it is known; where ``known`` is less than ``of`` it is a lower bound."""
-
-    sum: int | None
-    """``null`` where no call tells its part."""
-    known: int
-    """Calls that tell all of theirs..."""
-    of: int
-    """...out of so many."""
-
-
-class AtLeast(Struct, frozen=True, kw_only=True):
-    """What calls took at least; each is exact where all of them tell."""
-
-    input_tokens: Sum
-    output_tokens: Sum
-    tokens: Sum
-    """Input and output together."""
-    cache_read: Sum
-    cost_usd_micro: Sum
-
-
 class Account(Struct, frozen=True, kw_only=True):
     """The whole document of ``headway explain --json``."""
 
@@ -192,7 +172,8 @@ class Account(Struct, frozen=True, kw_only=True):
     e2e_s: float | None
     iterations: int | None
     calls: int
-    failures: int
+    failures: int | None
+    """What is known to have failed; ``null`` where that is nothing and nobody saw how some tools ended."""
     retries: int | None
     task_ttft_s: float | None
     last_call_ttft_s: float | None
@@ -239,7 +220,7 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
             e2e_s=anatomy.e2e if timed else None,
             iterations=anatomy.n if timed else None,
             calls=anatomy.calls,
-            failures=anatomy.failures,
+            failures=None if anatomy.unseen and not anatomy.failures else anatomy.failures,
             retries=anatomy.retries,
             task_ttft_s=anatomy.task_ttft,
             last_call_ttft_s=anatomy.last_call_ttft,
@@ -278,22 +259,6 @@ def _changed(outcome: Outcome) -> Changed:
     )
 
 
-def at_least(took: spent.Spent) -> AtLeast:
-    """What calls took, for machines."""
-    return AtLeast(
-        input_tokens=sum_of(took.input_tokens),
-        output_tokens=sum_of(took.output_tokens),
-        tokens=sum_of(took.tokens),
-        cache_read=sum_of(took.cache_read),
-        cost_usd_micro=sum_of(took.cost),
-    )
-
-
-def sum_of(one: spent.Sum) -> Sum:
-    """A sum for machines."""
-    return Sum(sum=one.least, known=one.known, of=one.of)
-
-
 def finding_line(finding: Finding) -> FindingLine:
     """A finding for machines."""
     return FindingLine(
@@ -321,7 +286,13 @@ def left_out_of(intake: Intake | None) -> LeftOut:
 
 
 def _record(verdict: Verdict) -> Record:
-    return Record(source=verdict.source, timing=verdict.timing, quality=verdict.aspects, remarks=verdict.remarks)
+    return Record(
+        source=verdict.source,
+        timing=verdict.timing,
+        extent_s=verdict.extent,
+        quality=verdict.aspects,
+        remarks=verdict.remarks,
+    )
 
 
 def _json(document: Account) -> str:

@@ -7,6 +7,7 @@ from headway.core.span import ModelCall
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
 from headway.trace.findings.figures import share
+from headway.trace.findings.hidden import NO_TIMES
 from headway.trace.phases import Phase, never_sent
 
 _MUCH_LATER = 2.0
@@ -17,13 +18,23 @@ def headline(account: TaskAccount) -> str:
     """What dominates, of how long, over how many calls, and what the user waited for against what one call shows."""
     anatomy = account.anatomy
     if not account.verdict.timed:
-        first = f" {printable(account.findings[0].title)}" if account.findings else ""
-        return f"{plural(anatomy.calls, 'model call')}; when things happened is not in this record.{first}"
+        found = [finding.title for finding in account.findings if finding.name != NO_TIMES]
+        return " ".join([_untimed(account), *map(printable, found[:1])])
     decimals = decimals_for(anatomy.e2e)
     failure = _failure(anatomy, decimals)
     if failure is not None:  # nothing that would save time would have given the answer
         return f"{failure}. {_whole(account, decimals)}."
     return f"{_whole(account, decimals)}; {_first_output(anatomy, decimals)}.{_lever(account, decimals)}"
+
+
+def _untimed(account: TaskAccount) -> str:
+    """What can be said of a task where nothing tells how long each thing took, or when it was."""
+    verdict, calls = account.verdict, plural(account.anatomy.calls, "model call")
+    if verdict.extent is not None:
+        extent = seconds(verdict.extent, decimals_for(verdict.extent))
+        return f"{calls} in a record of {extent}, which does not tell how long each of them took."
+    missing = "when things happened" if verdict.timing == "durations" else "how long anything took"
+    return f"{calls}; {missing} is not in this record."
 
 
 def _lever(account: TaskAccount, decimals: int) -> str:

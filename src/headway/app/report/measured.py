@@ -39,7 +39,7 @@ OF_SETS: dict[str, str] = {
     "typical": "Mean seconds on the critical path in the middle fifth of the tasks by E2E.",
     "tail": "The same in the slowest tenth of the tasks by E2E.",
     "s/use": "Mean length of a use, on the critical path or not.",
-    "failed": "Uses or calls that ended in an error.",
+    "failed": "Uses or calls that ended in an error; of tools, those whose end somebody saw.",
     "again": "Uses with the arguments of an earlier one in the same task; unknown where arguments are not recorded.",
     "reading": "Theil-Sen line through TTFT over the input tokens that did not come from a cache, of calls of which "
     "both are known; in brackets its 95 % interval.",

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from headway.app.report.document import AtLeast, FindingLine, LeftOut, Sum, at_least, finding_line, left_out_of, sum_of
+from headway.app.report.document import FindingLine, LeftOut, finding_line, left_out_of
+from headway.app.report.sums import AtLeast, Sum, at_least, sum_of
 from headway.trace.facts import CallPoint, TaskFacts
 from headway.trace.set_study import ChangedSet, LeverRow, SetReport
 from headway.trace.sets import Row, SetAnatomy, Spread
@@ -52,7 +53,9 @@ class ToolPart(Struct, frozen=True, kw_only=True):
 
     name: str
     uses: int
-    failed: int
+    failed: int | None
+    """``null`` where nobody saw how some uses ended."""
+    failed_at_least: int | None
     again: int | None
     """``null`` where the arguments of some uses are not recorded."""
     again_at_least: int | None
@@ -233,7 +236,8 @@ def _tools(made: SetAnatomy) -> tuple[ToolPart, ...]:
         ToolPart(
             name=tool.name,
             uses=tool.uses,
-            failed=tool.failed,
+            failed=tool.failed.exact,
+            failed_at_least=tool.failed.least,
             again=tool.again.exact,
             again_at_least=tool.again.least,
             use_s=tool.seconds,

@@ -137,7 +137,7 @@ def _tools(made: SetAnatomy, decimals: int) -> RenderableType:
         (
             printable(tool.name),
             count(tool.uses),
-            count(tool.failed),
+            at_least(tool.failed.exact, tool.failed.least, whole, short=True),
             at_least(tool.again.exact, tool.again.least, whole, short=True),
             f"{tool.seconds:,.{decimals}f}",
             *_path(tool.on_path, decimals)[:5],

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from headway.app.report.document import Sum, sum_of
+from headway.app.report.sums import Sum, sum_of
 from headway.trace.task_row import TaskRow
 
 

@@ -200,7 +200,7 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
         (
             "calls",
             count(anatomy.calls),
-            f"{plural(anatomy.failures, 'failure')}" if anatomy.failures else "none failed",
+            _failures(anatomy),
         ),
     ]
     grid = Table.grid(padding=(0, 2, 0, 0))
@@ -210,6 +210,13 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
     for row in rows:
         grid.add_row(*row)
     return grid
+
+
+def _failures(anatomy: Anatomy) -> str:
+    known = plural(anatomy.failures, "failure") if anatomy.failures else "none failed"
+    if not anatomy.unseen:
+        return known
+    return f"{known} as far as is known: how {plural(anatomy.unseen, 'tool')} ended is not in the record"
 
 
 def _whole(detail: str, *, own: bool) -> str:

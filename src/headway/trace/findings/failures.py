@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Final
 
 from headway.core.span import ToolUse
+from headway.trace.ended import failed
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural
 from headway.trace.findings.finding import Finding
-from headway.trace.findings.repeats import failed
 
 ALL_ROUND: Final = ("bash", "command", "computer", "exec", "interpreter", "python", "shell", "terminal")
 """In the name of a tool that does anything: where it is called again otherwise, that need not be for the failure."""
@@ -16,7 +16,7 @@ ALL_ROUND: Final = ("bash", "command", "computer", "exec", "interpreter", "pytho
 
 def failed_tools(case: Case) -> Iterable[Finding]:
     """Failed tools, with the model calls that asked for them again and for nothing else."""
-    lost = [i for i, _ in case.tools() if failed(case, i)]
+    lost = [i for i, _ in case.tools() if failed(case.span(i))]
     if not lost:
         return
     retried = _retried(case, lost)

@@ -13,6 +13,8 @@ from headway.trace.phases import MODEL
 LEAST: Final = 0.1
 """Of E2E: less than that, unsplit, hides nothing that matters."""
 
+NO_TIMES: Final = "no-times"
+
 
 def unsplit_model(case: Case) -> Iterable[Finding]:
     """Model time of which it is not known whether it was waiting, reading or writing."""
@@ -93,7 +95,7 @@ def no_times(case: Case) -> Iterable[Finding]:
         return
     missing = "when things happened" if case.verdict.timing == "durations" else "how long anything took"
     yield Finding(
-        name="no-times",
+        name=NO_TIMES,
         title=f"This record ({case.verdict.source}) does not say {missing}, so nothing is said of seconds.",
         confidence="certain",
         evidence=case.verdict.remarks or (f"Times: {case.verdict.about('times').how}.",),

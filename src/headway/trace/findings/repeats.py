@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from headway.core.span import ToolUse
+from headway.trace.ended import failed
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural
 from headway.trace.findings.finding import Finding
@@ -134,15 +135,9 @@ def _groups(case: Case) -> Iterator[list[int]]:
     """Uses with one name and the same arguments, in order of start; failed ones are another matter (see `failures`)."""
     groups: dict[tuple[str, str], list[int]] = {}
     for i, tool in case.tools():
-        if tool.arguments is not None and not failed(case, i):
+        if tool.arguments is not None and not failed(case.span(i)):
             groups.setdefault((tool.name, tool.arguments), []).append(i)
     return (uses for uses in groups.values() if len(uses) > 1)
-
-
-def failed(case: Case, i: int) -> bool:
-    """Whether a tool is known to have failed."""
-    span = case.span(i)
-    return span.error is not None or (isinstance(span.work, ToolUse) and span.work.failed is True)
 
 
 def _result(case: Case, i: int) -> str | None:

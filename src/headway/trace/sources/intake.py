@@ -101,5 +101,5 @@ def imported(piece: Piece, source: Source) -> Imported:
         task=piece.task,
         title=piece.title,
         spans=piece.spans,
-        verdict=judge(piece.spans, source.title, piece.timing, piece.remarks),
+        verdict=judge(piece.spans, source.title, piece.timing, piece.remarks, extent=piece.extent),
     )

@@ -25,6 +25,8 @@ class Piece(Struct, frozen=True, kw_only=True):
     task: TaskId
     spans: tuple[Span, ...]
     timing: Timing
+    extent: float | None = None
+    """Seconds between the first moment and the last on record, where ``timing`` is "none" though such were kept."""
     title: str | None = None
     """The first words of what the user asked, on one line; unknown where the source does not say."""
     remarks: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from headway.core.span import HumanWait, ModelCall, Span, Step, ToolUse
 from headway.trace.sources.source import Timing
+from headway.trace.tree import once
 
 Quality = Literal["measured", "derived", "unknown"]
 Subject = Literal["times", "ttft", "tools", "tokens", "cache", "cost", "retries", "prompts"]
@@ -49,6 +50,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     aspects: tuple[Aspect, ...]
     remarks: tuple[str, ...]
     """What else must be known to trust the numbers; plain sentences."""
+    extent: float | None = None
+    """Seconds between the first moment and the last on record, where nothing tells how long each thing took."""
 
     def about(self, subject: Subject) -> Aspect:
         """What is known about one subject."""
@@ -60,19 +63,24 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.timing in {"spans", "messages"}
 
 
-def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[str] = ()) -> Verdict:
-    """The verdict on one task's spans, by what they say and do not say.
+def judge(
+    spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[str] = (), *, extent: float | None = None
+) -> Verdict:
+    """The verdict on one task's spans, by what they say and do not say. What was recorded twice counts once.
 
     Args:
         spans: all spans of the task.
         source: title of the format they came from.
         timing: where the source's times come from; none where no work has an end.
         remarks: what the importer has to say.
+        extent: seconds from the first moment to the last, where the spans were robbed of their times.
     """
+    told = [*remarks, *[remark for span in spans if span.remarks for remark in span.remarks]]
+    spans = once(spans, told)
     calls = [span.work for span in spans if type(span.work) is ModelCall]
     tools = [span.work for span in spans if type(span.work) is ToolUse]
     if _endless(spans) or (timing == "messages" and _timeless(spans)):
-        timing = "none"
+        timing, extent = "none", _extent(spans)
     own = next((span.work for span in spans if type(span.work) is Step and span.parent is None), Step())
     quality, how = _TIMES[timing]
     watched = timing in {"spans", "durations"}
@@ -94,7 +102,8 @@ def judge(spans: Sequence[Span], source: str, timing: Timing, remarks: Iterable[
             _aspect("retries", [call.attempts is not None for call in calls], "counted", "may contain hidden retries"),
             _aspect("prompts", [call.prompt is not None for call in calls], "kept, by digest", "not in the record"),
         ),
-        remarks=tuple(dict.fromkeys(remarks)),
+        remarks=tuple(dict.fromkeys(told)),
+        extent=extent or None,
     )
 
 
@@ -103,6 +112,17 @@ def _endless(spans: Sequence[Span]) -> bool:
     at_work = [span for span in spans if type(span.work) is not HumanWait]
     unfinished = any(span.end is None for span in at_work)
     return unfinished and not any(span.end is not None and span.end > span.start for span in at_work)
+
+
+def _extent(spans: Sequence[Span]) -> float:
+    """Between what is known of when things were at work."""
+    moments = [
+        moment
+        for span in spans
+        if type(span.work) is not HumanWait
+        for moment in (span.start, span.start if span.end is None else span.end)
+    ]
+    return max(moments) - min(moments)
 
 
 def _timeless(spans: Sequence[Span]) -> bool:

@@ -42,7 +42,8 @@ def test_no_spans_were_not_flushed() -> None:
 
 
 def test_without_times_the_order_of_starts_is_kept_and_the_whole_is_told() -> None:
-    spans, remark = without_times(_spans((6, 9), (0.5, 9), (4, 9), (2, 9)))
+    spans, remark, extent = without_times(_spans((6, 9), (0.5, 9), (4, 9), (2, 9)))
     assert [span.id for span in spans] == ["r", "s1", "s3", "s2", "s0"]
     assert {(span.start, span.end) for span in spans} == {(0.0, 0.0)}
     assert "9.001 s lie between" in remark
+    assert round(extent, 3) == 9.001

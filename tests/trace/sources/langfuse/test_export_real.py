@@ -46,6 +46,8 @@ def test_spans_that_all_end_at_the_flush_have_no_times() -> None:
     piece = _real("beeai-2025-08-01")
     assert piece.timing == "none"
     assert {(span.start, span.end) for span in piece.spans} == {(0.0, 0.0)}
+    assert piece.extent is not None
+    assert round(piece.extent, 3) == 17.173
     assert any("17.173 s lie between" in remark for remark in piece.remarks)
     assert len(piece.spans) == 29
     assert len(calls_of(piece.spans)) == 3  # the events of an answer's end are spans of type GENERATION too

@@ -1,5 +1,6 @@
 """One span of each dialect, and what it means."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from genai_spans import AT, CHAT, Attributes, call, meant, tool
 
 from headway.core.span import HumanWait, ModelCall, Retrieval, Step, ToolUse
 from headway.trace.sources.digests import arguments_digest, part
+from headway.trace.sources.otel.attributes import TABLE
 from headway.wire.otel import RawEvent
 
 
@@ -197,6 +199,7 @@ def test_the_type_of_an_exception_is_the_error() -> None:
         ("traceloop.entity.input", "traceloop.entity.output"),
         ("gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response"),
         ("gen_ai.tool.input", "gen_ai.tool.output"),
+        ("mlflow.spanInputs", "mlflow.spanOutputs"),
     ],
 )
 def test_a_tools_arguments_and_result_are_kept_by_digest(arguments: str, result: str) -> None:
@@ -227,3 +230,16 @@ def test_the_clock_is_told_by_the_host() -> None:
     assert meant({}, resource={"service.name": "a"}).host is None
     assert meant({"host.name": "h2"}, resource={"service.name": "a"}).host == "h2"  # each span says it itself
     assert meant({"host.name": "h2"}, resource={"host.name": "h1"}).host == "h1"
+
+
+def test_mlflows_inputs_are_what_a_call_was_asked() -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    made = call({"mlflow.spanType": "CHAT_MODEL", "mlflow.spanInputs": json.dumps(asked)})
+    assert made.model == "m"
+    assert made.prompt is not None
+    assert [(part.role, part.chars) for part in made.prompt] == [("user", 2)]
+
+
+def test_no_attribute_says_two_things() -> None:
+    names = [name for under in TABLE.values() for name in under]
+    assert len(names) == len(set(names))

@@ -1,7 +1,7 @@
 from otlp_documents import TRACE, message, span
 
 from headway.core.span import ModelCall, Span
-from headway.trace.sources.otel.inbox import Inbox
+from headway.trace.sources.otel.inbox import IMPOSSIBLE, Inbox
 from headway.wire.otlp import from_json
 
 CHAT: dict[str, object] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
@@ -58,3 +58,32 @@ def test_the_traces_longest_unheard_of_are_forgotten_first() -> None:
     taken(inbox, span(2, "b", 0, 1) | {"traceId": OTHER}, span(3, "b", 0, 1) | {"traceId": OTHER})
     (late,) = taken(inbox, span(4, "c", 0, 1))
     assert late.session is None  # span 1, which would have told it, is forgotten
+
+
+def remarks(inbox: Inbox, *spans: dict[str, object]) -> list[tuple[int, tuple[str, ...]]]:
+    return [(int(one.id, 16), one.remarks) for one in taken(inbox, *spans) if one.remarks]
+
+
+def in_milliseconds(made: dict[str, object]) -> dict[str, object]:
+    """As an exporter writes it that takes the field for one in ms."""
+    times = ("startTimeUnixNano", "endTimeUnixNano")
+    return made | {name: str(int(str(made[name])) // 1_000_000) for name in times}
+
+
+def test_times_in_another_unit_are_told_by_the_earliest_span() -> None:
+    ((carrier, told),) = remarks(Inbox(), in_milliseconds(span(1, "chat m", 1, 2, CHAT)), span(2, "a", 0, 3))
+    assert carrier == 2
+    assert [one for one in told if one.startswith("Times of 1 span were written in another unit")]
+
+
+def test_counts_that_cannot_be_are_told_and_with_the_trace_that_has_them() -> None:
+    bad = span(1, "chat m", 0, 1, CHAT | {"gen_ai.usage.input_tokens": -5})
+    assert remarks(Inbox(), bad, span(2, "b", 0, 1) | {"traceId": OTHER}) == [(1, (IMPOSSIBLE,))]
+
+
+def test_the_remark_goes_on_to_a_span_that_turns_out_to_be_earlier() -> None:
+    inbox = Inbox()
+    bad = span(1, "chat m", 1, 2, CHAT | {"gen_ai.usage.input_tokens": -5})
+    assert remarks(inbox, bad) == [(1, (IMPOSSIBLE,))]
+    later = taken(inbox, span(2, "a", 0, 3))
+    assert [(int(one.id, 16), one.remarks) for one in later] == [(1, ()), (2, (IMPOSSIBLE,))]

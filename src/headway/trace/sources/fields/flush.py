@@ -15,12 +15,16 @@ def flushed(spans: Sequence[Span]) -> bool:
     return ended_by_flush(leaves, max((span.end for span in spans if span.end is not None), default=0.0))
 
 
-def without_times(spans: Sequence[Span]) -> tuple[tuple[Span, ...], str]:
-    """The spans in the order of their starts, with no times; and what to say of it."""
+def without_times(spans: Sequence[Span]) -> tuple[tuple[Span, ...], str, float]:
+    """The spans in the order of their starts, with no times; what to say of it; and the seconds that are known.
+
+    They lie between the first start and the last end.
+    """
     first = min((span.start for span in spans), default=0.0)
     last = max((span.start if span.end is None else span.end for span in spans), default=0.0)
     ordered = sorted(spans, key=lambda span: span.start)
-    return tuple([structs.replace(span, start=0.0, end=0.0) for span in ordered]), (
-        f"All spans end in the moment that the trace was exported, so none of their durations can be told: only that"
+    remark = (
+        "All spans end in the moment that the trace was exported, so none of their durations can be told: only that"
         f" {last - first:.3f} s lie between the first start and the last end."
     )
+    return tuple([structs.replace(span, start=0.0, end=0.0) for span in ordered]), remark, last - first

@@ -43,6 +43,8 @@ Fact = Literal[
     "numbered",  # any of the first messages of those that stand in attributes by number: see `INDEXED`
     "request",  # a whole request as JSON
     "response",  # a whole response as JSON
+    "inputs",  # a call's whole request, a tool's arguments: whatever the span is
+    "outputs",
     "events",  # messages as events, as JSON
     "method",
     "url",
@@ -220,7 +222,6 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "ai.toolCall.input",
         "gcp.vertex.agent.tool_call_args",
         "traceloop.entity.input",
-        "mlflow.spanInputs",
         "input.value",
         "tool_input",
     ),
@@ -233,7 +234,6 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
         "ai.toolCall.output",
         "gcp.vertex.agent.tool_response",
         "traceloop.entity.output",
-        "mlflow.spanOutputs",
         "output.value",
         "tool_output",
     ),
@@ -281,9 +281,10 @@ TABLE: Final[dict[Fact, tuple[str, ...]]] = {
     "request": (
         "gcp.vertex.agent.llm_request",
         "request_data",  # Logfire
-        "mlflow.spanInputs",
     ),
-    "response": ("gcp.vertex.agent.llm_response", "response_data", "mlflow.spanOutputs"),
+    "response": ("gcp.vertex.agent.llm_response", "response_data"),
+    "inputs": ("mlflow.spanInputs",),
+    "outputs": ("mlflow.spanOutputs",),
     "method": ("http.request.method", "http.method"),
     "url": ("url.full", "http.url"),
     "status": ("http.response.status_code", "http.status_code", "status_code"),

@@ -14,7 +14,7 @@ from headway.wire.otel import RawSpan
 
 _PREFIXES: Final = tuple(INDEXED)
 _SPEAKS: Final[frozenset[Fact]] = frozenset(
-    {"prompt", "answer", "answer_calls", "numbered", "events", "request", "response"}
+    {"prompt", "answer", "answer_calls", "numbered", "events", "request", "response", "inputs", "outputs"}
 )
 
 
@@ -86,7 +86,7 @@ def digested(exchanged: Exchange, parts: Parts) -> tuple[tuple[Part, ...] | None
 
 def asked_model(said: Facts) -> str | None:
     """The model that a whole request names."""
-    held = decoded(said.get("request"))
+    held = decoded(said.get("request", said.get("inputs")))
     return text(cast("dict[str, object]", held).get("model")) if isinstance(held, dict) else None
 
 
@@ -132,8 +132,9 @@ def _happened(raw: RawSpan, said: Facts) -> _Sides:
 
 def _whole(_raw: RawSpan, said: Facts) -> _Sides:
     """A whole request, a whole response."""
-    prompt = messages(said["request"], "user") if "request" in said else None
-    answer = messages(said["response"], "assistant") if "response" in said else None
+    asked_with, answered_with = said.get("request", said.get("inputs")), said.get("response", said.get("outputs"))
+    prompt = None if asked_with is None else messages(asked_with, "user")
+    answer = None if answered_with is None else messages(answered_with, "assistant")
     return prompt, answer
 
 

@@ -17,7 +17,7 @@ def finished(
     """The trace as a task, whose spans all belong to the session where there is one."""
     whole = [structs.replace(span, session=SessionId(session)) if session else span for span in spans]
     if flushed(whole):
-        bare, remark = without_times(whole)
-        return Piece(task=task, spans=bare, timing="none", title=title, remarks=(remark, *remarks))
+        bare, remark, extent = without_times(whole)
+        return Piece(task=task, spans=bare, timing="none", extent=extent, title=title, remarks=(remark, *remarks))
     told = find_issuers(whole)
     return Piece(task=task, spans=tuple(whole), timing="spans", title=title, remarks=(*remarks, *told))

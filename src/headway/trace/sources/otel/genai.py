@@ -103,7 +103,7 @@ def role_of(raw: RawSpan, said: Facts) -> Role:
         return "call"
     if "model" in said and ("input" in said or "output" in said or "provider" in said):
         return "call"
-    return "call" if "request" in said and asked_model(said) else "step"
+    return "call" if asked_model(said) else "step"
 
 
 def _call_word(said: Facts) -> str:
@@ -204,7 +204,7 @@ def impossible_counts(said: Facts) -> int:
 
 def _tool(raw: RawSpan, said: Facts) -> ToolUse:
     name = text(said.get("tool")) or text(said.get("entity")) or _tail(raw.name)
-    arguments, result = said.get("arguments"), said.get("result")
+    arguments, result = said.get("arguments", said.get("inputs")), said.get("result", said.get("outputs"))
     issuer = text(said["issued_by"]) if "issued_by" in said else None
     return ToolUse(
         name=name,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.span import Span
 from headway.core.task import SpanId
@@ -16,6 +16,7 @@ from headway.trace.sources.otel.whole import whole
 from headway.wire.otel import SPAN_DIGITS, TRACE_DIGITS, RawSpan
 
 NAMELESS: Final = "a span without a valid trace id and span id"
+IMPOSSIBLE: Final = "Token counts that cannot be (negative ones, for instance) were left unknown."
 MOST_SPANS: Final = 100_000
 """Spans that are kept, those of the traces longest unheard of going first: about 60 MB."""
 LARGEST_TRACE: Final = 10_000
@@ -58,10 +59,13 @@ class Inbox:
         """Read the spans of one message."""
         fresh: dict[str, list[bytes]] = {}
         rejected = 0
-        rescaled(raws)
-        for raw in raws:
+        wrong = frozenset(rescaled(raws))
+        for number, raw in enumerate(raws):
             if is_id(raw.trace, TRACE_DIGITS) and is_id(raw.id, SPAN_DIGITS):
-                fresh.setdefault(raw.trace, []).append(self._encoder.encode(self._reader.read(raw)))
+                reading = self._reader.read(raw)
+                if number in wrong:
+                    reading = structs.replace(reading, rescaled=True)
+                fresh.setdefault(raw.trace, []).append(self._encoder.encode(reading))
             else:
                 rejected += 1
         spans = [span for name, readings in fresh.items() for span in self._joined(name, readings)]
@@ -76,7 +80,7 @@ class Inbox:
             trace.readings, trace.written = [], {}
         trace.readings += fresh
         self._kept += len(fresh)
-        spans = whole([self._decoder.decode(one) for one in trace.readings]).spans
+        spans = _told([self._decoder.decode(one) for one in trace.readings])
         changed: list[Span] = []
         for span in spans:
             now = hash(self._encoder.encode(span))
@@ -89,3 +93,14 @@ class Inbox:
         while self._kept > self._most and len(self._traces) > 1:
             _, oldest = self._traces.popitem(last=False)
             self._kept -= len(oldest.readings)
+
+
+def _told(readings: Sequence[Reading]) -> Sequence[Span]:
+    """The spans of one trace, the earliest with what is to be said of them all."""
+    impossible = any(reading.impossible for reading in readings)
+    trace = whole(readings)
+    remarks = (*trace.remarks, IMPOSSIBLE) if impossible else trace.remarks
+    if not remarks:
+        return trace.spans
+    first = min(trace.spans, key=lambda span: (span.start, span.id))
+    return [structs.replace(span, remarks=remarks) if span is first else span for span in trace.spans]

@@ -74,6 +74,8 @@ class Reading(Struct, frozen=True, array_like=True, gc=False):
     """The first words of what the user asked, on one line."""
     rescaled: bool = False
     """Whether its times were written in another unit than the format's."""
+    impossible: bool = False
+    """Whether it gives a token count that cannot be."""
 
 
 class Reader:
@@ -90,10 +92,11 @@ class Reader:
         role = role_of(raw, said)
         exchanged = exchange(raw, said) if role == "call" else SILENT
         words = text(said["asked"]) if "asked" in said else None if exchanged is SILENT else asked(exchanged)
-        if role == "call":
-            self.impossible += impossible_counts(said)
+        impossible = impossible_counts(said) if role == "call" else 0
+        self.impossible += impossible
         span = interpret_as(role, raw, said, self._parts, exchanged)
-        return Reading(span, _trait(raw, said, role), first_words(words) if words else None)
+        title = first_words(words) if words else None
+        return Reading(span, _trait(raw, said, role), title, impossible=impossible > 0)
 
 
 def _trait(raw: RawSpan, said: Facts, role: Role) -> Trait | None:

@@ -70,10 +70,11 @@ class Traces:
         trace = whole([one for batch in fragments for one in self._decoder.decode(batch)])
         spans, remarks = trace.spans, trace.remarks
         timing: Timing = "spans"
+        extent = None
         if flushed(spans):
-            spans, remark = without_times(spans)
+            spans, remark, extent = without_times(spans)
             timing, remarks = "none", (remark, *remarks)
-        return Piece(task=task, spans=spans, timing=timing, title=trace.title, remarks=remarks)
+        return Piece(task=task, spans=spans, timing=timing, extent=extent, title=trace.title, remarks=remarks)
 
     def _name(self, raw: RawSpan, where: str, number: int) -> None:
         """Give the span its canonical ids; what has no trace is one by itself."""
