@@ -12,8 +12,15 @@ def unknown_of(*usages: Usage) -> list[str]:
     return [note for note in dissect(spans).unknowns if "tokens are unknown" in note]
 
 
-def test_counts_that_are_missing_alike_are_told_together() -> None:
+def test_a_sum_of_which_only_a_0_is_known_is_unknown_and_no_lower_bound() -> None:
     assert unknown_of(Usage(input_tokens=1, output_tokens=1, cache_read=0), Usage()) == [
+        "Input and output tokens are unknown for 1 of 2 calls: their sums are lower bounds.",
+        "Cached tokens are unknown for 1 of 2 calls, and so is their sum.",
+    ]
+
+
+def test_counts_that_are_missing_alike_are_told_together() -> None:
+    assert unknown_of(Usage(input_tokens=1, output_tokens=1, cache_read=1), Usage()) == [
         "Input, output and cached tokens are unknown for 1 of 2 calls: their sums are lower bounds."
     ]
     assert unknown_of(Usage(output_tokens=1)) == [
