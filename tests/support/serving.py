@@ -16,10 +16,12 @@ from headway.core.config import Limits, Recording
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall, Span
 from headway.gateway.app import Gateway
+from headway.gateway.caches.opening import Opening
 from headway.gateway.door import Door
 from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.naming import Naming
+from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
@@ -158,6 +160,8 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     names: tuple[str, ...] = (),
     door: Door | None = None,
     naming: Naming | None = None,
+    cache: Opening | None = None,
+    tariff: Tariff | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -174,7 +178,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
             limits=limits or Limits(),
             recording=recording or Recording(),
             clock=clock or SystemClock(),
-            passes=Passes(door=door, naming=naming),
+            passes=Passes(door=door, naming=naming, cache=cache, tariff=tariff),
         )
         _, port = await gateway.start(host, 0, names)
         try:

@@ -4,7 +4,7 @@ What is at its default is left out where a record is encoded: a sixth of its siz
 hold themselves, so Python's garbage collector need not look at them (``gc=False``).
 """
 
-from typing import NewType
+from typing import Literal, NewType
 
 from msgspec import Struct, field
 
@@ -61,6 +61,25 @@ class ToolCallRef(Struct, frozen=True, gc=False):
     name: str
 
 
+AnswerSource = Literal["memory", "stale", "flight", "shared", "semantic"]
+"""Where an answer was that is given again: fresh in memory; past its freshness; another's call that was under way; kept
+by another process; the answer to a question that means the same."""
+
+
+class GivenAgain(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An answer that was kept of an earlier call and given again: no engine was asked, and nobody was paid."""
+
+    source: AnswerSource
+    made: float
+    """When the engine gave it; epoch seconds."""
+    usage: Usage
+    """What the call that it was the answer to read and wrote."""
+    seconds: float
+    """What that call took."""
+    cost: MicroUsd | None = None
+    """What it cost; ``None``: unknown."""
+
+
 class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True, gc=False):
     """One request to a model. All times are epoch seconds on the recorder's clock; ``None`` is unknown.
 
@@ -96,6 +115,8 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     cost: MicroUsd | None = None
     identity: Identity | None = None
     route: Receipt | None = None
+    given_again: GivenAgain | None = None
+    """The answer came from Headway's own cache, so ``usage`` and ``cost`` are 0 and it was sent to nobody."""
     prompt: tuple[Part, ...] | None = None
     """The messages that it was asked with, in order; unknown where the source did not keep them."""
     answer: Part | None = None

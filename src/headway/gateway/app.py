@@ -12,6 +12,7 @@ from headway.core.config import Limits, Recording
 from headway.gateway import openapi
 from headway.gateway.admin import ROOT, Admin
 from headway.gateway.bus import Bus
+from headway.gateway.caches import figures as caches
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.door import Visit
@@ -88,6 +89,7 @@ class Gateway:
         self._clock = clock
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
+        passes = passes or Passes()
         kept = recorder if recording.enabled else None
         self.journal = Journal(identifier, kept, self.metrics, recording, clock)
         self._front = Front(self, limits, clock, self._deadlines)
@@ -100,10 +102,13 @@ class Gateway:
             limits=limits,
             clock=clock,
             unforeseen=self._front.unforeseen,
-            passes=passes or Passes(),
+            passes=passes,
+            cache=None if passes.cache is None else passes.cache(clock, self._deadlines, self._front.unforeseen),
         )
-        self._door = self._wiring.passes.door
+        self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
+        self.cache = self._wiring.cache
+        """Answers that are kept; ``None``: none are."""
         self._server: asyncio.Server | None = None
 
     @property
@@ -139,6 +144,8 @@ class Gateway:
         except (OSError, UnicodeError) as error:
             raise cannot_listen(host, port, error) from error
         self._deadlines.start()
+        if self.cache is not None:
+            self.cache.start()
         name = self._server.sockets[0].getsockname()
         if is_loopback(name[0]):
             self._front.names = frozenset(known.lower() for known in (host, *names))
@@ -159,6 +166,8 @@ class Gateway:
                 for connection in list(front.connections):
                     connection.abort()
                 await front.emptied(None)
+        if self.cache is not None:
+            await self.cache.close()
         await self.telemetry.close()
         await self.upstream.close()
         self._deadlines.stop()
@@ -257,6 +266,7 @@ class Gateway:
         return (
             page
             + self.further_metrics()
+            + (b"" if self.cache is None else caches.page(self.cache.report()))
             + (
                 b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
                 b"# TYPE headway_observation_faults_total counter\n"

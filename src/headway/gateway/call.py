@@ -6,6 +6,7 @@ from headway.gateway.door import Visit
 from headway.gateway.errand import Errand
 from headway.gateway.front import Client, Request
 from headway.gateway.naming import Chain
+from headway.gateway.recall import Recall
 from headway.gateway.responses import Failure, failure
 from headway.gateway.sending import Sending
 from headway.gateway.urgency import read_urgency
@@ -20,8 +21,11 @@ class Call:
     _asks: Asked
     _chain: Chain | None = None
     """The models that may answer; ``None``: the one that was asked for."""
+    _errand: Errand
+    _recall: Recall | None = None
+    """Its way through the cache, where answers are kept."""
     _sending: Sending | None = None
-    """How it gets its answer, once it has passed all else."""
+    """How an engine gives it its answer, once it has passed all else."""
     _ended = False
 
     def __init__(
@@ -65,8 +69,8 @@ class Call:
             self._visit.begin(self, asks, request.body, self._chain)
 
     def admitted(self, now: float) -> None:
-        """It may be made: send it."""
-        errand = Errand(
+        """It may be made: see whether it has to be."""
+        errand = self._errand = Errand(
             wiring=self._wiring,
             request=self._request,
             client=self._client,
@@ -75,7 +79,16 @@ class Call:
             record=self.record,
             chain=self._chain,
         )
-        sending = self._sending = Sending(errand, self)
+        cache = self._wiring.cache
+        if cache is None:
+            self.send(now)
+        else:
+            recall = self._recall = Recall(cache, errand, self, self._visit)
+            recall.begin(now)
+
+    def send(self, now: float) -> None:
+        """Nobody has its answer yet: make it."""
+        sending = self._sending = Sending(self._errand, self)
         sending.start(now)
 
     # --- what the client's side tells
@@ -123,10 +136,14 @@ class Call:
     def done(self) -> None:
         """As `Sender.done`: each that it has passed is told."""
         self._ended = True
+        sending, said_all = self._sending, False
         try:
-            if self._sending is not None:
-                self._sending.end()
+            if sending is not None:
+                said_all = sending.said_all
+                sending.end()
         finally:
+            if self._recall is not None:
+                self._recall.end(said_all=said_all)
             if self._visit is not None:
                 self._visit.end(self.record)
             self._wiring.journal.close(self.record)

@@ -106,6 +106,10 @@ class Visit:
         self._waiting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    def again(self) -> "Visit":
+        """Another call's of the same caller."""
+        return Visit(self._door, self.caller)
+
     def begin(self, call: Visiting, asks: Asked, body: bytes, chain: Chain | None) -> None:
         """Reserve what the call may use; it is told, now or later, whether it may be made.
 
@@ -150,6 +154,9 @@ class Visit:
             self._timer.cancel()
         grant, limiter = self._grant, self._door.limiter
         if grant is None:
+            return
+        if record.given_again is not None:
+            limiter.settle(grant, 0, 0)
             return
         if record.sent is None:
             limiter.release(grant)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from headway.gateway.front import Client, Request
+from headway.gateway.front import Reader, Request
 from headway.gateway.journal import CallRecord
 from headway.gateway.naming import Chain
 from headway.gateway.wiring import Wiring
@@ -14,7 +14,7 @@ class Errand(Struct, eq=False, kw_only=True):
 
     wiring: Wiring
     request: Request
-    client: Client
+    client: Reader
     """Who gets the answer."""
     dialect: Dialect
     """The caller's."""

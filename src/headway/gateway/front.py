@@ -12,22 +12,8 @@ from headway.gateway.responses import JSON, Failure, Headers
 from headway.gateway.unforeseen import Unforeseen
 
 
-class Client(Expiring, Protocol):
-    """A client's connection, as those see it who answer on it."""
-
-    @property
-    def buffered_bytes(self) -> int:
-        """What was sent and not yet taken by the client's side."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """Whence the client calls: its host, or nothing where that cannot be told."""
-        ...
-
-    def watch(self, watcher: "Answering") -> None:
-        """Tell ``watcher`` how the client fares, until its answer has ended."""
-        ...
+class Reader(Protocol):
+    """Whoever reads an answer, as those see it who give it."""
 
     def respond(self, status: int, body: bytes, headers: Headers = JSON) -> None:
         """Send a whole answer."""
@@ -51,6 +37,24 @@ class Client(Expiring, Protocol):
 
     def abort(self) -> None:
         """Cut the connection: the answer cannot be ended in good order."""
+        ...
+
+
+class Client(Reader, Expiring, Protocol):
+    """A client's connection, as those see it who answer on it."""
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What was sent and not yet taken by the client's side."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """Whence the client calls: its host, or nothing where that cannot be told."""
+        ...
+
+    def watch(self, watcher: "Answering") -> None:
+        """Tell ``watcher`` how the client fares, until its answer has ended."""
         ...
 
     def drain(self) -> None:

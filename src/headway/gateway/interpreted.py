@@ -4,7 +4,7 @@ from typing import Final
 
 from headway.core.errors import UpstreamError
 from headway.core.span import ErrorType
-from headway.gateway.front import Client
+from headway.gateway.front import Reader
 from headway.gateway.journal import CallRecord
 from headway.gateway.relay import BrokenAnswerError, Relay
 from headway.gateway.responses import Failure, Headers
@@ -40,7 +40,7 @@ class InterpretedStream:
     status = _OK
     refusal = None
 
-    def __init__(self, client: Client, speech: Speech, limit: int) -> None:
+    def __init__(self, client: Reader, speech: Speech, limit: int) -> None:
         self._client = client
         self._speech = speech
         self._scanner = EventScanner(limit)
@@ -106,7 +106,7 @@ class InterpretedWhole:
     said_all = False
     refusal = None
 
-    def __init__(self, client: Client, speech: Speech, status: int, headers: Headers, limit: int) -> None:
+    def __init__(self, client: Reader, speech: Speech, status: int, headers: Headers, limit: int) -> None:
         self._client = client
         self._speech = speech
         self.status = status
@@ -158,7 +158,7 @@ class InterpretedWhole:
 
 
 def interpreted(
-    client: Client, speech: Speech, status: int, headers: Headers, fields: dict[bytes, bytes], *, limit: int
+    client: Reader, speech: Speech, status: int, headers: Headers, fields: dict[bytes, bytes], *, limit: int
 ) -> Relay:
     """The relay that suits an answer with this head; one for a stream sends the head at once.
 

@@ -13,8 +13,10 @@ from msgspec import Struct, structs
 
 from headway.core.clock import Clock
 from headway.core.config import Recording
+from headway.core.money import MicroUsd
 from headway.core.span import (
     ErrorType,
+    GivenAgain,
     HumanWait,
     Itl,
     ModelCall,
@@ -49,6 +51,7 @@ _OPERATIONS: Final = {EMBEDDINGS.name: "embeddings", COUNT_TOKENS.name: "count_t
 _TALK: Final = "chat"
 _NO_CONNECTION: Final = "upstream_connect"
 _NO_MESSAGES: Final = b"null"
+_UNPAID: Final = MicroUsd(0)
 
 
 class CallRecord(Struct, eq=False, gc=False):
@@ -66,6 +69,10 @@ class CallRecord(Struct, eq=False, gc=False):
     replica: str | None = None
     provider: str | None = None
     receipt: Receipt | None = None
+    given_again: GivenAgain | None = None
+    renews: SpanId | None = None
+    """The call whose stale answer it makes anew, and which has not waited for that."""
+    queued: float = 0.0
     sent: float | None = None
     attempts: int = 0
     sent_before: int | None = None
@@ -188,6 +195,8 @@ class Journal:
             record.task = self._new_task()
         identity = record.identity
         span = self._call_span(record, now)
+        if record.renews is not None:
+            span = structs.replace(span, parent=record.renews, awaited=False)
         if self._recorder is not None and record.operation != "count_tokens":
             self._recorder.record(span if record.operation == _TALK else _looked_up(span, record.model))
             if identity is not None and (identity.tools or identity.human_wait is not None):
@@ -222,7 +231,7 @@ class Journal:
             provider=record.provider,
             replica=record.replica,
             stream=record.stream,
-            queued=0.0,
+            queued=record.queued,
             sent=record.sent,
             first_token=record.first_token,
             first_visible=record.first_visible,
@@ -237,6 +246,8 @@ class Journal:
             tool_calls=() if answer is None else tuple([ToolCallRef(call.id, call.name) for call in answer.tool_calls]),
             identity=identity,
             route=record.receipt,
+            given_again=record.given_again,
+            cost=None if record.given_again is None else _UNPAID,
         )
         text = (record.prompt.decode(), "" if answer is None else answer.content) if self._keep_text else None
         return Span(

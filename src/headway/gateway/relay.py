@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from headway.core.errors import UpstreamError
 from headway.core.span import ErrorType
-from headway.gateway.front import Client
+from headway.gateway.front import Reader
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, Headers
 from headway.wire.dialect import Dialect, Following
@@ -73,7 +73,7 @@ class StreamRelay:
     status = _OK
     refusal = None
 
-    def __init__(self, client: Client, dialect: Dialect, limit: int, *, observed: bool, hide_usage: bool) -> None:
+    def __init__(self, client: Reader, dialect: Dialect, limit: int, *, observed: bool, hide_usage: bool) -> None:
         self._client = client
         self._dialect = dialect
         self._scanner = EventScanner(limit)
@@ -153,7 +153,7 @@ class OpaqueRelay:
     status = _OK
     refusal = None
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Reader) -> None:
         self._client = client
 
     def body(self, data: bytes, now: float) -> None:
@@ -190,7 +190,7 @@ class WholeRelay:
     said_all = False
 
     def __init__(
-        self, client: Client, dialect: Dialect, status: int, headers: Headers, limit: int, *, observed: bool
+        self, client: Reader, dialect: Dialect, status: int, headers: Headers, limit: int, *, observed: bool
     ) -> None:
         self._client = client
         self._dialect = dialect
@@ -249,7 +249,7 @@ class WholeRelay:
 
 
 def relay_for(
-    client: Client,
+    client: Reader,
     dialect: Dialect,
     status: int,
     headers: Headers,

@@ -4,10 +4,13 @@ from msgspec import Struct
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
+from headway.gateway.caches.opening import Opening
+from headway.gateway.caches.station import ResponseCache
 from headway.gateway.door import Door
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.journal import Journal
 from headway.gateway.naming import Naming
+from headway.gateway.tariff import Tariff
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
 from headway.policy.route import RouteEvent, RoutePolicy
@@ -22,6 +25,10 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """What names of models stand for; ``None``: for themselves."""
     batch: frozenset[str] = frozenset()
     """Tenants and keys, by id, whose calls are batch where they do not say otherwise."""
+    cache: Opening | None = None
+    """Opens the answers that are kept, which the gateway starts and closes; ``None``: none are."""
+    tariff: Tariff | None = None
+    """What it saves to give an answer again; ``None``: unknown."""
 
 
 class Wiring(Struct, frozen=True, kw_only=True, eq=False):
@@ -35,6 +42,7 @@ class Wiring(Struct, frozen=True, kw_only=True, eq=False):
     clock: Clock
     unforeseen: Unforeseen
     passes: Passes
+    cache: ResponseCache | None
 
     def observe(self, event: RouteEvent) -> None:
         """Tell the policy; that it cannot bear the news is no reason to fail a call."""

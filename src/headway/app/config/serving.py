@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from headway.app.config.caching import caching_of
 from headway.app.config.exporting import endpoint_of
 from headway.app.config.keeping import keeping_of
 from headway.app.config.naming import catalog_of
@@ -109,6 +110,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         log_calls=_log_calls(file),
         catalog=catalog_of(file),
         keeping=keeping_of(file, folder, environment),
+        caching=caching_of(file.cache, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )
 

@@ -1,9 +1,8 @@
 """A client that keeps a copy of what it is sent, and one that is nobody."""
 
-import math
 from typing import Final
 
-from headway.gateway.front import Answering, Client
+from headway.gateway.front import Reader
 from headway.gateway.responses import JSON, Failure, Headers
 
 _OK: Final = 200
@@ -17,7 +16,7 @@ class Copying:
 
     __slots__ = ("_client", "_encoded", "_ended", "_pieces", "_room", "_status", "media", "streamed")
 
-    def __init__(self, client: Client, largest: int) -> None:
+    def __init__(self, client: Reader, largest: int) -> None:
         self._client = client
         self._room = largest
         self._pieces: list[bytes] = []
@@ -39,73 +38,42 @@ class Copying:
         """It was too long."""
         return self._room < 0
 
+    def complete(self) -> None:
+        """The stream has said that it is over, though its client left before the end of the response."""
+        self._ended = self._ended or self.streamed
+
     # --- what a client is told
 
-    @property
-    def deadline(self) -> float:
-        """The client's own."""
-        return self._client.deadline
-
-    @deadline.setter
-    def deadline(self, value: float) -> None:
-        self._client.deadline = value
-
-    @property
-    def buffered_bytes(self) -> int:
-        """As `Client.buffered_bytes`."""
-        return self._client.buffered_bytes
-
-    @property
-    def address(self) -> str:
-        """As `Client.address`."""
-        return self._client.address
-
-    def expire(self, now: float) -> None:
-        """As `Client.expire`."""
-        self._client.expire(now)
-
-    def watch(self, watcher: Answering) -> None:
-        """As `Client.watch`."""
-        self._client.watch(watcher)
-
     def respond(self, status: int, body: bytes, headers: Headers = JSON) -> None:
-        """As `Client.respond`."""
+        """As `Reader.respond`."""
         self._head(status, headers)
         self._keep(body)
         self._ended = True
         self._client.respond(status, body, headers)
 
     def fail(self, problem: Failure) -> None:
-        """As `Client.fail`; no answer."""
+        """As `Reader.fail`; no answer."""
         self._client.fail(problem)
 
     def begin(self, status: int, headers: Headers) -> None:
-        """As `Client.begin`."""
+        """As `Reader.begin`."""
         self.streamed = True
         self._head(status, headers)
         self._client.begin(status, headers)
 
     def send(self, data: bytes) -> None:
-        """As `Client.send`."""
+        """As `Reader.send`."""
         self._keep(data)
         self._client.send(data)
 
     def end(self, *, close: bool = False) -> None:
-        """As `Client.end`."""
+        """As `Reader.end`."""
         self._ended = not close
         self._client.end(close=close)
 
     def abort(self) -> None:
-        """As `Client.abort`."""
+        """As `Reader.abort`."""
         self._client.abort()
-
-    def drain(self) -> None:
-        """As `Client.drain`."""
-        self._client.drain()
-
-    def cancel(self, problem: Failure) -> None:
-        """As `Client.cancel`."""
-        self._client.cancel(problem)
 
     def _head(self, status: int, headers: Headers) -> None:
         self._status = status
@@ -128,16 +96,6 @@ class Copying:
 class Nobody:
     """The client of a call that is made only to have its answer anew: it reads everything and hears nothing."""
 
-    deadline = math.inf
-    buffered_bytes = 0
-    address = ""
-
-    def expire(self, now: float) -> None:
-        """It has no deadline."""
-
-    def watch(self, watcher: Answering) -> None:
-        """It never leaves and is never slow."""
-
     def respond(self, status: int, body: bytes, headers: Headers = JSON) -> None:
         """Nobody reads it."""
 
@@ -155,9 +113,3 @@ class Nobody:
 
     def abort(self) -> None:
         """There is none to cut."""
-
-    def drain(self) -> None:
-        """There is none to drain."""
-
-    def cancel(self, problem: Failure) -> None:
-        """Whoever makes the call ends it."""

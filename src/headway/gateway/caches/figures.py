@@ -2,17 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from headway.core.span import AnswerSource
 from headway.gateway.exposition import family
 from headway.policy.cache.kept import CacheFigures, Kept
 from headway.policy.cache.shadow import ShadowFigures
 
-Source = Literal["memory", "stale", "flight", "shared", "semantic"]
-"""Where an answer came from: fresh out of memory, stale, from another's call, from Redis, by its meaning."""
 _MICRO: Final = 1_000_000
 
 
@@ -20,7 +19,7 @@ class RuleFigures(Struct, kw_only=True):
     """What became of the calls that a rule covers."""
 
     hits: Counter[str] = msgspec.field(default_factory=Counter[str])
-    """By `Source`."""
+    """By `AnswerSource`."""
     misses: int = 0
     """Calls made because no answer was there."""
     refreshes: int = 0
@@ -37,7 +36,7 @@ class RuleFigures(Struct, kw_only=True):
     cost_unknown: int = 0
     """Answers given whose cost is not."""
 
-    def gave(self, kept: Kept, source: Source, waited: float) -> None:
+    def gave(self, kept: Kept, source: AnswerSource, waited: float) -> None:
         """An answer was given, after ``waited`` seconds."""
         self.hits[source] += 1
         self.bytes_served += len(kept.body)
@@ -59,6 +58,8 @@ class Memory(Struct, frozen=True, kw_only=True):
     """Seconds that what is kept now has saved."""
     waiting: int
     """Calls under way for whose answers others may wait."""
+    waiters: int
+    """Calls that wait for those."""
 
 
 class Shared(Struct, frozen=True, kw_only=True):
@@ -131,6 +132,7 @@ def _memory(report: Report) -> Iterator[str]:
         what = "Seconds saved so far by what is kept, for each byte that it takes."
         yield from _family("value_density_seconds_per_byte", "gauge", what, density)
     yield from _family("flights", "gauge", "Calls under way that others may wait for.", [({}, memory.waiting)])
+    yield from _family("waiting", "gauge", "Calls that wait for another's answer.", [({}, memory.waiters)])
 
 
 def _shadows(shadows: Mapping[str, ShadowFigures]) -> Iterator[str]:

@@ -17,6 +17,9 @@ from headway.policy.cache.rules import CacheRule, CacheRules
 if TYPE_CHECKING:
     from headway.policy.cache.nearest import Vector
 
+Opening = Callable[[Clock, Deadlines, Unforeseen], ResponseCache | None]
+"""`open_cache` with all but what is the gateway's own."""
+
 
 class Caching(Struct, frozen=True, kw_only=True):
     """What is kept, where, and for which calls."""
@@ -40,7 +43,6 @@ class Caching(Struct, frozen=True, kw_only=True):
 def open_cache(
     caching: Caching,
     embed: "Callable[[str], Vector] | None",
-    *,
     clock: Clock,
     deadlines: Deadlines,
     unforeseen: Unforeseen,

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from msgspec import Struct
 
+from headway.core.span import AnswerSource
 from headway.gateway.caches.copying import Copying
-from headway.gateway.front import Client
+from headway.gateway.front import Reader
 from headway.gateway.responses import Headers
 from headway.policy.cache.kept import Kept
 from headway.policy.cache.keys import CacheKey
@@ -56,7 +57,7 @@ class Ticket:
         self.fresh: Kept | None = None
         """What was answered."""
 
-    def copying(self, client: Client) -> Copying:
+    def copying(self, client: Reader) -> Copying:
         """The client to relay the answer to in place of ``client``."""
         self.copy = Copying(client, self.rule.largest)
         return self.copy
@@ -66,6 +67,9 @@ class Given(Struct, frozen=True, kw_only=True):
     """An answer to give."""
 
     kept: Kept
+    rule: str
+    """By which it was kept."""
+    source: AnswerSource
     how: How
     age: int
     """Whole seconds since it was made."""
@@ -80,7 +84,7 @@ class Given(Struct, frozen=True, kw_only=True):
             (b"x-headway-cache", self.how.encode()),
         ]
 
-    def deliver(self, client: Client, *more: tuple[bytes, bytes]) -> None:
+    def deliver(self, client: Reader, *more: tuple[bytes, bytes]) -> None:
         """Send it, a stream as a stream, with ``more`` headers."""
         kept, headers = self.kept, [*self.headers(), *more]
         if kept.media.startswith(b"text/event-stream"):

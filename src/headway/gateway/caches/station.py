@@ -3,13 +3,14 @@
 import asyncio
 from collections import deque
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Raw
 
 from headway.core.clock import Clock
 from headway.core.money import MicroUsd
-from headway.gateway.caches.figures import Memory, Report, RuleFigures, Source
+from headway.core.span import AnswerSource
+from headway.gateway.caches.figures import Memory, Report, RuleFigures
 from headway.gateway.caches.meanings import Found, Meanings
 from headway.gateway.caches.outcomes import Given, How, Ticket, Wait, Waiter
 from headway.gateway.caches.places import Places, scope_of, variant
@@ -17,18 +18,30 @@ from headway.gateway.caches.reading import keepable
 from headway.gateway.caches.sharing import Sharing
 from headway.gateway.deadlines import Deadlines
 from headway.gateway.front import Request
+from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
 from headway.policy.cache.flight import Flights
 from headway.policy.cache.kept import AnswerCache, Kept
 from headway.policy.cache.keys import CacheKey, exact_key, fields_of
 from headway.policy.cache.labels import Drop, labels_of
-from headway.policy.cache.rules import CacheRules
+from headway.policy.cache.rules import CacheRule, CacheRules
 from headway.policy.cache.worthy import stands_alone, tags_of, wish_of
 from headway.wire.dialect import Dialect
 from headway.wire.openai import Answer
 
 PATIENCE_SECONDS: Final = 0.1
 """What a call waits at most for Redis and for its question to be understood."""
+
+_CLOSED: Final = failure("shutdown", 503, "The gateway is shutting down.")
+"""Why a call that is made for nobody ends."""
+
+
+class Renewing(Protocol):
+    """A call that is made for nobody."""
+
+    def cancel(self, problem: Failure) -> None:
+        """End now."""
+        ...
 
 
 class ResponseCache:
@@ -68,6 +81,8 @@ class ResponseCache:
         self._figures = {rule.name: RuleFigures() for rule in rules.all if rule.mode != "off"}
         self._news: deque[tuple[Wait, Given | Ticket]] = deque()
         self._telling = False
+        self.renewals: set[Renewing] = set()
+        """Calls under way that are made for nobody."""
 
     # --- calls
 
@@ -102,7 +117,7 @@ class ResponseCache:
         if wish == "usual":
             hit = self._answers.get(key, now)
             if hit is not None and hit.freshness == "fresh":
-                return self._given(figures, hit.kept, "hit", "memory", now)
+                return self._given(rule, hit.kept, "hit", "memory", now)
         else:
             hit = None
         labels = labels_of(scope, rule.name, rule.version, rule.tags | tags)
@@ -112,7 +127,7 @@ class ResponseCache:
             figures.bypassed["no-cache"] += 1
             return self._begun(ticket)
         if hit is not None:
-            return self._given(figures, hit.kept, "stale", "stale", now, self._refresh(ticket))
+            return self._given(rule, hit.kept, "stale", "stale", now, self._refresh(ticket))
         return self._unanswered(ticket, waiter, route, asked, now)
 
     def answered(self, ticket: Ticket, *, answer: Answer | None, seconds: float, cost: MicroUsd | None) -> None:
@@ -190,6 +205,7 @@ class ResponseCache:
                 limit=answers.limit,
                 worth=answers.worth,
                 waiting=len(self._flights),
+                waiters=self._flights.waiters,
             ),
             changes=answers.figures,
             rules=self._figures,
@@ -204,6 +220,8 @@ class ResponseCache:
 
     async def close(self) -> None:
         """End what was started; calls under way may still be told of."""
+        for renewal in list(self.renewals):
+            renewal.cancel(_CLOSED)
         if self.sharing is not None:
             await self.sharing.close()
         if self.meanings is not None:
@@ -238,10 +256,18 @@ class ResponseCache:
         return wait
 
     def _given(
-        self, figures: RuleFigures, kept: Kept, how: How, source: Source, now: float, refresh: Ticket | None = None
+        self,
+        rule: CacheRule,
+        kept: Kept,
+        how: How,
+        source: AnswerSource,
+        now: float,
+        refresh: Ticket | None = None,
+        waited: float = 0.0,
     ) -> Given:
-        figures.gave(kept, source, 0.0)
-        return Given(kept=kept, how=how, age=max(0, int(now - kept.made)), refresh=refresh)
+        self._figures[rule.name].gave(kept, source, waited)
+        age = max(0, int(now - kept.made))
+        return Given(rule=rule.name, kept=kept, source=source, how=how, age=age, refresh=refresh)
 
     def _refresh(self, ticket: Ticket) -> Ticket | None:
         """The ticket by which a stale answer is made anew, unless somebody is at it."""
@@ -283,9 +309,8 @@ class ResponseCache:
     def _alone(self, wait: Wait) -> None:
         self._tell(wait, self._made(self._begun(wait.ticket)))
 
-    def _give(self, wait: Wait, kept: Kept, how: How, source: Source, now: float) -> None:
-        self._figures[wait.ticket.rule.name].gave(kept, source, now - wait.since)
-        self._tell(wait, Given(kept=kept, how=how, age=max(0, int(now - kept.made))))
+    def _give(self, wait: Wait, kept: Kept, how: How, source: AnswerSource, now: float) -> None:
+        self._tell(wait, self._given(wait.ticket.rule, kept, how, source, now, waited=now - wait.since))
 
     def _tell(self, wait: Wait, outcome: Given | Ticket) -> None:
         """In turn and never within each other: a long row of calls that all fail would be too deep."""
@@ -366,7 +391,7 @@ class ResponseCache:
         if serving:
             self._looked(wait)
 
-    def _found(self, wait: Wait, kept: Kept, how: How, source: Source) -> bool:
+    def _found(self, wait: Wait, kept: Kept, how: How, source: AnswerSource) -> bool:
         """Give it to whoever looks and to those who wait for that; False: the call is being made."""
         if not (wait.open and wait.lookups) or wait.ticket.ended:
             return False

@@ -21,6 +21,11 @@ class Flights(Generic[Waiter]):
         """Calls that are led now."""
         return len(self._waiting)
 
+    @property
+    def waiters(self) -> int:
+        """Those who wait for them."""
+        return sum(map(len, self._waiting.values()))
+
     def leads(self, key: CacheKey) -> bool:
         """Whether the asker is the one who makes the call; if not, it may `wait`."""
         if key in self._waiting:
