@@ -33,7 +33,7 @@ async def figure(served: Served, name: str) -> float:
 
 
 async def test_the_same_question_is_asked_once() -> None:
-    tariff = Tariff(PRICES, frozenset())
+    tariff = Tariff(PRICES, frozenset[str]())
     async with FakeEngine() as engine, serving(engine, cache=keeping(), tariff=tariff) as served:
         async with served.client() as client:
             first = await client.chat.completions.create(model="m", messages=QUESTION)
@@ -297,8 +297,8 @@ async def test_a_cached_answer_goes_on_the_tasks_history() -> None:
         tools: Any = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
         for _ in range(2):
             asked = await client.chat.completions.create(model="m", messages=QUESTION, tools=tools)
-            said = asked.choices[0].message.model_dump(exclude_none=True)
-            results = {"role": "tool", "tool_call_id": "call_1", "content": "found"}
+            said: Any = asked.choices[0].message.model_dump(exclude_none=True)
+            results: Any = {"role": "tool", "tool_call_id": "call_1", "content": "found"}
             await client.chat.completions.create(model="m", messages=[*QUESTION, said, results], tools=tools)
         calls = calls_of(await served.spans(4))
     assert len(engine.requests) == 2

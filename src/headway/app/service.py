@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from headway.app.dashboard.server import Dashboard
 from headway.app.dashboard.site import site
+from headway.app.meaning import opening_of
 from headway.core.clock import SystemClock
 from headway.core.config import Limits, Recording
 from headway.core.errors import BadInputError
@@ -20,7 +21,8 @@ from headway.core.fleet import Replica, ReplicaId
 from headway.core.log_lines import LogFormat
 from headway.core.money import Price
 from headway.gateway.app import Gateway
-from headway.gateway.door_opening import Keeping, open_door
+from headway.gateway.caches.opening import Caching
+from headway.gateway.door_opening import Keeping, OwnModels, open_door
 from headway.gateway.engines import EmbeddedFleet, EngineSpec
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Prober
@@ -31,6 +33,7 @@ from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
+from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.policy.models.catalog import Catalog
@@ -77,6 +80,8 @@ class Service(Struct, frozen=True, kw_only=True):
     """What names of models stand for; ``None``: for themselves."""
     keeping: Keeping | None = None
     """Keys that callers need; ``None``: nobody is asked for one."""
+    caching: Caching | None = None
+    """Which answers are kept to be given again; ``None``: none are."""
     prices: dict[str, Price] = {}
     """Own prices of models, before the list's."""
 
@@ -176,6 +181,7 @@ class _Running:
         self._recorder = self._open_recorder()
         clock = SystemClock()
         self._door = None if service.keeping is None else open_door(service.keeping, self.fleet, service.prices, clock)
+        self._tariff = Tariff(service.prices, OwnModels(self.fleet)) if service.caching is not None else None
         self.gateway = Gateway(
             self.fleet,
             policy=policy,
@@ -184,7 +190,12 @@ class _Running:
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
             clock=clock,
-            passes=Passes(door=self._door, naming=None if service.catalog is None else Naming(service.catalog)),
+            passes=Passes(
+                door=self._door,
+                naming=None if service.catalog is None else Naming(service.catalog),
+                cache=opening_of(service.caching),
+                tariff=self._tariff,
+            ),
         )
 
     def in_flight(self) -> int:
@@ -198,6 +209,8 @@ class _Running:
         if self._door is not None:
             await self._door.start()
             stack.push_async_callback(self._door.close)
+        if self._tariff is not None:
+            await asyncio.to_thread(self._tariff.warm)
         host, port = await self.gateway.start(service.host, service.port, service.allow_hosts)
         stack.push_async_callback(self.gateway.close, 0.0)
         self._start_observer(host, port)

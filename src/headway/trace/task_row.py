@@ -42,6 +42,7 @@ class _Work(Struct, frozen=True):
     kind: str = field(name="type")
     model: str | None = None
     attempts: int | None = None
+    given_again: msgspec.Raw = msgspec.Raw()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -81,7 +82,7 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
         errors=sum(span.error is not None for span in spans),
         tokens=_tokens(usages),
         models=tuple(sorted({call.model for call in calls if call.model is not None})),
-        refused=all(span.work.kind == _CALL and span.work.attempts == 0 for span in own),
+        refused=all(span.work.kind == _CALL and span.work.attempts == 0 and not span.work.given_again for span in own),
     )
 
 

@@ -34,6 +34,7 @@ def call_line(span: Span, call: ModelCall, form: LogFormat) -> str:
         "queued": call.queued or None,
         "stream": call.stream,
         "attempts": call.attempts,
+        "cache": None if call.given_again is None else call.given_again.source,
         "input_tokens": call.usage.input_tokens,
         "cached_tokens": call.usage.cache_read,
         "output_tokens": call.usage.output_tokens,

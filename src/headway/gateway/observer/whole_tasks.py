@@ -161,7 +161,7 @@ class WholeTasks:
 
     def _labelled(self, facts: TaskFacts, spans: Sequence[Span]) -> tuple[Histogram, ...]:
         calls = [span.work for span in spans if isinstance(span.work, ModelCall)]
-        refused = all(call.attempts == 0 for call in calls)
+        refused = all(call.attempts == 0 and call.given_again is None for call in calls)
         status = "refused" if refused else "error" if facts.failed else "ok"
         # A model that no engine was asked for is whatever a client wrote.
         model = max(facts.models, key=lambda name: facts.models[name].calls, default=OTHER) if not refused else OTHER
