@@ -343,3 +343,29 @@ async def test_an_embedded_replica_that_is_killed_is_passed_by_and_comes_back(lo
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "name"), [(signal.SIGINT, 130, b"Ctrl-C"), (signal.SIGTERM, 143, b"SIGTERM")]
+)
+async def test_the_command_that_is_stopped_before_it_serves_says_so_in_its_status(
+    number: signal.Signals, status: int, name: bytes
+) -> None:
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await never.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as engine:
+        url = f"http://127.0.0.1:{engine.sockets[0].getsockname()[1]}"
+        async with command("--no-record", "--no-admin", "--port", "0", "--upstream", url) as process:
+            async with asyncio.timeout(60):
+                await asked.wait()  # it waits for what the engine says of its health
+            process.send_signal(number)
+            out, log = await process.communicate()
+        never.set()
+    assert (process.returncode, out) == (status, b"")
+    assert log.splitlines()[-1] == b"headway: stopped by " + name + b"; all that it had started has ended."
+    assert b"Traceback" not in log

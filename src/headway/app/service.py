@@ -105,19 +105,22 @@ class Ready(Struct, frozen=True, kw_only=True):
     replicas: tuple[ReadyReplica, ...]
 
 
-async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
+async def serve(service: Service, announce: Callable[[Ready], None]) -> signal.Signals | None:
     """Serve until SIGTERM or SIGINT, then let calls under way end; a second signal ends them at once.
 
     Nothing that was started is left when this returns or raises.
+
+    Returns:
+        The signal that broke off the start; ``None``: it has served.
 
     Raises:
         HeadwayError: something could not be started.
     """
     drain, at_once = asyncio.Event(), asyncio.Event()
     async with AsyncExitStack() as stack:
-        stack.enter_context(_signals(drain, at_once))
+        told = stack.enter_context(_signals(drain, at_once))
         running = _Running(service, stack)
-        await _unless(drain, running.start(announce))
+        ready = await _unless(drain, running.start(announce))
         await drain.wait()
         calls = running.in_flight()
         _LOG.info(
@@ -128,27 +131,33 @@ async def serve(service: Service, announce: Callable[[Ready], None]) -> None:
         )
         await _unless(at_once, running.gateway.close(service.drain))
     _LOG.info("stopped", extra={"event": "stopped"})
+    return None if ready else told[0]
 
 
 @contextmanager
-def _signals(first: asyncio.Event, second: asyncio.Event) -> Generator[None]:
-    """Within, SIGTERM and SIGINT do no more than set an event: the first signal ``first``, all others ``second``."""
-    loop = asyncio.get_running_loop()
+def _signals(first: asyncio.Event, second: asyncio.Event) -> Generator[list[signal.Signals]]:
+    """Within, SIGTERM and SIGINT do no more than set an event: the first signal ``first``, all others ``second``.
 
-    def arrived() -> None:
+    Gives the list of those that came.
+    """
+    loop = asyncio.get_running_loop()
+    told: list[signal.Signals] = []
+
+    def arrived(number: signal.Signals) -> None:
+        told.append(number)
         (second if first.is_set() else first).set()
 
     for number in _SIGNALS:
-        loop.add_signal_handler(number, arrived)
+        loop.add_signal_handler(number, arrived, number)
     try:
-        yield
+        yield told
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
 
 
-async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do ``work``, or break it off when ``event`` is set first."""
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do ``work``, or break it off when ``event`` is set first; whether it was done."""
     waiting, working = asyncio.ensure_future(event.wait()), asyncio.ensure_future(work)
     try:
         await asyncio.wait({waiting, working}, return_when=asyncio.FIRST_COMPLETED)
@@ -158,6 +167,7 @@ async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None
         await asyncio.wait({waiting, working})
     if not broken_off:
         working.result()
+    return not broken_off
 
 
 class _Running:

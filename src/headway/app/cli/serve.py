@@ -1,6 +1,7 @@
 """`headway serve`: the gateway, in front of engines of your own or local ones, until it is told to stop."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,7 +86,8 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
 ) -> None:
     """Serve an endpoint for OpenAI's and Anthropic's clients that sees, records and routes every call.
 
-    Runs until SIGTERM or Ctrl-C, then lets calls under way end for up to 30 s; a second signal stops it at once.
+    Runs until SIGTERM or Ctrl-C, then lets calls under way end for up to 30 s; a second signal stops it at once. Exit
+    status 0 once it has served; 130 (Ctrl-C) or 143 (SIGTERM) where it was stopped before it did.
 
     Example: headway serve --upstream http://127.0.0.1:8000/v1
 
@@ -122,7 +124,9 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     service = service_of(file, path.absolute().parent, os.environ)
     log_to_stderr(service.log)
     collect_seldom()
-    uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
+    broken_off = uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
+    if broken_off is not None:
+        sys.exit(128 + broken_off)  # as a shell tells it, and as it is while the command is still loading
 
 
 def _written(config: Path | None) -> "tuple[Path, File]":
