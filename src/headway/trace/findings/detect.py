@@ -28,6 +28,7 @@ from headway.trace.findings.retries import paid_twice
 from headway.trace.findings.serial import serial_tools
 from headway.trace.findings.slow_calls import slow_calls
 from headway.trace.findings.slowdown import slower_turns
+from headway.trace.findings.standing import standing_prompt
 from headway.trace.findings.straggler import stragglers
 from headway.trace.findings.tail import Account, iteration_tail
 from headway.trace.findings.unread import unread_answers, unread_results
@@ -62,6 +63,7 @@ DETECTORS: Final[tuple[Callable[[Case], Iterable[Finding]], ...]] = (
     failed_tools,
     failed_calls,
     context_growth,
+    standing_prompt,
     stragglers,
     unread_answers,
     unread_results,

@@ -42,12 +42,12 @@ def context_growth(case: Case) -> Iterable[Finding]:
         return
     read = sized.read
     grown = [max(count - read[0], 0) for count in read]
-    tokens, paid = sum(grown), _paid(case, sized.calls, grown)
+    tokens, paid = sum(grown), paid_for(case, sized.calls, grown)
     if tokens < WEIGHT * sum(read):
         return
     whole = case.anatomy.cost
     cached = total([case.call(i).usage.cache_read for i in sized.calls])
-    if (paid is not None and whole and paid < MONEY * whole) or (paid is None and _nearly_all(cached, sum(read))):
+    if (paid is not None and whole and paid < MONEY * whole) or (paid is None and nearly_all(cached, sum(read))):
         return
     longest = sized.calls[read.index(max(read))]
     yield Finding(
@@ -127,12 +127,13 @@ def _again(case: Case) -> Iterable[str]:
         yield f"Computed although an earlier call of the task had had it computed: {tokens:,} tokens."
 
 
-def _nearly_all(cached: int | None, read: int) -> bool:
+def nearly_all(cached: int | None, read: int) -> bool:
+    """Whether so much came from a cache that reading it costs next to nothing."""
     return cached is not None and cached >= (1 - MONEY) * read
 
 
-def _paid(case: Case, chat: Sequence[int], grown: Sequence[int]) -> MicroUsd | None:
-    """What the growth cost: of each call's input the share that is growth, cached tokens at their price."""
+def paid_for(case: Case, chat: Sequence[int], grown: Sequence[int]) -> MicroUsd | None:
+    """What some input tokens of each call cost: their share of all its input, cached tokens at their price."""
     parts: list[int | None] = []
     for i, more in zip(chat, grown, strict=True):
         usage, price = case.call(i).usage, case.prices(case.call(i), case.span(i).start)
