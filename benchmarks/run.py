@@ -19,9 +19,7 @@ SHORTER = {"explain", "gateway", "peers", "replicas"}
 def main() -> int:
     """Run them all; 1 when any could not be run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--quick", action="store_true", help="shorter runs of those that take minutes"
-    )
+    parser.add_argument("--quick", action="store_true", help="shorter runs of those that take minutes")
     quick = ["--quick"] if parser.parse_args().quick else []
     failed: list[str] = []
     for name in BENCHMARKS:
