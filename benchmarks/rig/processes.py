@@ -25,11 +25,8 @@ class Cores:
 
 
 @contextmanager
-def pinned(core: int | None) -> Generator[None]:
-    """Children started within inherit one core, set before they run, so all their threads have it; ``None``: any."""
-    if core is None:
-        yield
-        return
+def pinned(core: int) -> Generator[None]:
+    """Children started within inherit one core; it is set before they run, so all their threads have it."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -39,7 +36,7 @@ def pinned(core: int | None) -> Generator[None]:
 
 
 @contextmanager
-def child(command: Sequence[str], core: int | None, log: Path) -> Generator[subprocess.Popen[str]]:
+def child(command: Sequence[str], core: int, log: Path) -> Generator[subprocess.Popen[str]]:
     """A server that runs while the block does: stdout is a pipe, stderr goes to ``log``; ended by SIGTERM."""
     with log.open("w") as errors:
         with pinned(core):

@@ -17,8 +17,11 @@ from serving import QUESTION, Served, chat, raw_engine, serving, streamed, whole
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.limits import CallerLimits, Limit, TaskLimits
 from headway.core.span import ModelCall
+from headway.core.usage import Usage
 from headway.gateway.fake import FakeEngine, Reply
+from headway.gateway.hedging import HedgeRules, Hedging
 from headway.gateway.naming import Naming
+from headway.gateway.wiring import Passes
 from headway.policy.limits.periods import counter_name
 from headway.policy.models.catalog import Alias, catalog
 
@@ -278,3 +281,24 @@ async def test_a_stream_is_settled_and_its_client_gets_all_of_it(house: House) -
         for _ in range(2):
             raw = await served.raw(chat(f"authorization: Bearer {key}\r\nconnection: close\r\n", stream=True))
             assert events in raw
+
+
+async def test_of_a_replica_that_was_cut_off_unheard_the_prompt_is_charged_too(house: House) -> None:
+    key = house.key("acme", CallerLimits(money_per_day=Limit(1_000_000)))
+    hedging = Hedging(HedgeRules())
+    for _ in range(20):
+        hedging.hedger.observe("m", 0.02)
+    stuck = Reply(chunks=("x",), gate=asyncio.Event())
+    written = Reply(chunks=("x",), usage=Usage(input_tokens=100, output_tokens=7))
+    async with (
+        Opened(house) as door,
+        FakeEngine(lambda _: stuck) as slow,
+        FakeEngine(lambda _: written) as quick,
+        serving(slow, quick, passes=Passes(door=door, hedging=hedging)) as served,
+    ):
+        raw = await served.raw(chat(f"authorization: Bearer {key}\r\nconnection: close\r\n", stream=True))
+        assert raw.startswith(b"HTTP/1.1 200")
+        await slow.wait_cancelled()
+        owner = next(one for one in house.registry.keys("acme") if key.startswith(one.prefix))
+        # 100 tokens read at 1 and 7 written at 2 micro-USD, and 100 that the other may have read
+        await house.until_used(counter_name("key", owner.id, "money", "day", time.time()), 214)

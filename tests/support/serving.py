@@ -162,6 +162,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     naming: Naming | None = None,
     cache: Opening | None = None,
     tariff: Tariff | None = None,
+    passes: Passes | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -178,7 +179,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
             limits=limits or Limits(),
             recording=recording or Recording(),
             clock=clock or SystemClock(),
-            passes=Passes(door=door, naming=naming, cache=cache, tariff=tariff),
+            passes=passes or Passes(door=door, naming=naming, cache=cache, tariff=tariff),
         )
         _, port = await gateway.start(host, 0, names)
         try:

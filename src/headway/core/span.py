@@ -4,7 +4,7 @@ What is at its default is left out where a record is encoded: a sixth of its siz
 hold themselves, so Python's garbage collector need not look at them (``gc=False``).
 """
 
-from typing import Literal, NewType
+from typing import Final, Literal, NewType
 
 from msgspec import Struct, field
 
@@ -15,6 +15,10 @@ from headway.core.usage import EngineTimings, Usage
 
 ErrorType = NewType("ErrorType", str)
 """A short stable word for what went wrong, e.g. ``upstream_closed`` (OTel ``error.type``)."""
+
+
+HEDGED: Final = ErrorType("hedged")
+"""A setback that is no failure: another replica, asked at the same time, began to answer first."""
 
 
 class Itl(Struct, frozen=True, kw_only=True, gc=False):
@@ -98,8 +102,6 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     """When the first non-empty content, reasoning or tool delta arrived; unknown where nothing was streamed."""
     first_visible: float | None = None
     """When the first text that a user can see (content, not reasoning, not tool arguments) arrived."""
-    visible_by: float | None = None
-    """When such a text was on record, where its arrival was not timed: the latest that ``first_visible`` can be."""
     shown: bool = False
     """Whether the record says that it had text for a person to see, even if it goes on to call tools."""
     last_token: float | None = None

@@ -104,6 +104,7 @@ class Gateway:
             unforeseen=self._front.unforeseen,
             passes=passes,
             cache=None if passes.cache is None else passes.cache(clock, self._deadlines, self._front.unforeseen),
+            heeded=passes.retries is not None or passes.hedging is not None,
         )
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
@@ -252,7 +253,11 @@ class Gateway:
         word = "ok" if healthy == len(replicas) and healthy else "degraded" if healthy else "down"
         body: dict[str, Any] = {"status": word}
         if self._door is None:
-            body["replicas"] = [msgspec.structs.asdict(replica) for replica in replicas]
+            body["replicas"] = rows = [msgspec.structs.asdict(replica) for replica in replicas]
+            if (breakers := self._wiring.passes.breakers) is not None:
+                states = {one.replica: one.state for one in breakers.states(self._clock.now())}
+                for row in rows:
+                    row["breaker"] = states.get(row["id"], "closed")
         client.respond(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
 
     def _metrics_page(self) -> bytes:
@@ -263,8 +268,11 @@ class Gateway:
             spans_dropped=journal.spans_dropped,
             spans_lost=journal.spans_lost,
         )
+        passes = self._wiring.passes
+        parts = [part for part in (passes.retries, passes.breakers, passes.hedging) if part is not None]
         return (
             page
+            + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")
             + self.further_metrics()
             + (b"" if self.cache is None else caches.page(self.cache.report()))
             + (

@@ -22,25 +22,30 @@ _IDLE_RACE_SECONDS: Final = 0.25
 """A kept-alive connection that ends this soon after a request was written to it, without one byte of an answer, had
 been closed by the replica before it read the request: an engine at work on it would not have hung up yet."""
 _OK: Final = 200
+_NO_FIELDS: Final[dict[bytes, bytes]] = {}
 
 
 class Attempting(Protocol):
-    """Who makes attempts, and is told how each one ends. After any of these it does nothing more."""
+    """Who makes attempts, and is told how each one fares. After any of these but the first it does nothing more."""
 
-    def unreachable(self, error: HeadwayError) -> None:
+    def begun(self, attempt: "Attempt", now: float) -> None:
+        """The first piece of a good answer has come, and is passed on next. Told where `Wiring.heeded` says so."""
+        ...
+
+    def unreachable(self, attempt: "Attempt", error: HeadwayError) -> None:
         """The replica cannot be sent anything."""
         ...
 
-    def broken(self, breakdown: Breakdown) -> None:
+    def broken(self, attempt: "Attempt", breakdown: Breakdown) -> None:
         """The replica broke off before the client had its answer."""
         ...
 
-    def complete(self, now: float) -> None:
+    def complete(self, attempt: "Attempt", now: float) -> None:
         """The replica has said all that it had to say; `Attempt.finish` gives it to the client."""
         ...
 
-    def failed(self, problem: Failure) -> None:
-        """What the replica answers cannot be passed on, or it cannot be asked this: the call is over."""
+    def refused(self, attempt: "Attempt", problem: Failure) -> None:
+        """What the replica answers cannot be passed on, or it cannot be asked this."""
         ...
 
     def met(self, error: Exception) -> None:
@@ -68,9 +73,19 @@ class Attempt:
     """The engine refused to be asked."""
     _pool: Pool
     _way: Way
+    fields: dict[bytes, bytes] = _NO_FIELDS
+    """The answer's headers for looking up."""
     _relay: Relay
+    _head: tuple[int, Headers, dict[bytes, bytes]] | None = None
+    """Of an answer of which nothing else has come, where its beginning is heeded."""
     answered = False
-    """The head of an answer has come, so there is a relay."""
+    """An answer has begun to come, so there is a relay."""
+    sent = 0.0
+    """When the request was handed to the replica; epoch seconds."""
+    well: bool | None = None
+    """Whether the replica did its part; ``None``: unknown."""
+    trial = False
+    """It tries whether the replica is well again."""
 
     def __init__(self, errand: Errand, attempting: Attempting, replica: Replica, begun: float) -> None:
         self._errand = errand
@@ -86,7 +101,7 @@ class Attempt:
             pool = self._pool = errand.wiring.upstream.pool(self.replica)
             way = self._way = pool.way(errand.dialect)
         except BadInputError as error:
-            self._attempting.unreachable(error)
+            self._attempting.unreachable(self, error)
             return
         errand.record.provider = pool.provider
         if way.translated and not self._translated(way):
@@ -99,7 +114,7 @@ class Attempt:
         try:
             speech = self._speech = Speech(errand.dialect, way.engine, errand.body, self.begun)
         except BadInputError as error:
-            self._attempting.failed(failure("bad_request", 400, error))
+            self._attempting.refused(self, failure("bad_request", 400, error))
             return False
         receipt = cast("Receipt", errand.record.receipt)
         errand.record.receipt = structs.replace(receipt, notes=receipt.notes + speech.notes)
@@ -121,7 +136,7 @@ class Attempt:
                 connection = await self._pool.connect()
             except HeadwayError as error:
                 self._connecting = None
-                self._attempting.unreachable(error)
+                self._attempting.unreachable(self, error)
             else:
                 self._connecting = None
                 self._send(connection)
@@ -135,9 +150,10 @@ class Attempt:
         self._connection = connection
         record.attempts += 1
         opening, body = self._outgoing()
-        head = request_head(errand.request, self._way, record, len(opening) + len(body))
+        now = self.begun if record.deadline is None else errand.wiring.clock.now()
+        head = request_head(errand.request, self._way, record, len(opening) + len(body), now)
         connection.send(head + opening, body, self)
-        record.sent = connection.sent_at
+        record.sent = self.sent = connection.sent_at
         errand.wiring.observe(RouteSent(replica=self.replica.id, task=record.task))
 
     def _outgoing(self) -> tuple[bytes, bytes | memoryview]:
@@ -159,8 +175,15 @@ class Attempt:
 
     def answer_head(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         """The answer begins."""
+        if self._errand.wiring.heeded:
+            self._head = status, headers, fields
+        else:
+            self._answers(status, headers, fields)
+
+    def _answers(self, status: int, headers: Headers, fields: dict[bytes, bytes]) -> None:
         errand = self._errand
         wiring = errand.wiring
+        self.fields = fields
         passed = answer_headers(headers, fields, self._pool.shown_as, errand.record.task)
         self.answered = True
         if self._way.translated:
@@ -182,21 +205,33 @@ class Attempt:
 
     def answer_body(self, data: bytes, now: float) -> None:
         """A piece of the answer."""
+        if self._head is not None:
+            if self._head[0] == _OK:
+                self._attempting.begun(self, now)
+            self._let_go()
         try:
             self._relay.body(data, now)
         except BrokenAnswerError as error:
             self.cut()
-            self._attempting.failed(failure(error.error, 502, error))
+            self.well = False
+            self._attempting.refused(self, failure(error.error, 502, error))
+
+    def _let_go(self) -> None:
+        """Pass on the head that was held back."""
+        if self._head is not None:
+            held, self._head = self._head, None
+            self._answers(*held)
 
     def answer_end(self, now: float) -> None:
         """The answer is complete."""
         self._connection = None
+        self._let_go()
         if self._asked and self._pool.minds_being_asked(self._relay.refusal):
             self._plain, self.answered = True, False
             self.set_back(ErrorType("usage_option_refused"), now)
             self._send_or_connect()
         else:
-            self._attempting.complete(now)
+            self._attempting.complete(self, now)
 
     def answer_broken(self, breakdown: Breakdown, now: float) -> None:
         """The exchange broke off."""
@@ -205,13 +240,15 @@ class Attempt:
         hung_up = breakdown.error == "upstream_closed" and breakdown.silent
         raced = connection.reused and now - connection.sent_at < _IDLE_RACE_SECONDS
         if self.answered and self._relay.said_all:
-            self._attempting.complete(now)  # the client has all of it: that the engine hung up early is nothing to it
+            self._attempting.complete(
+                self, now
+            )  # the client has all of it: that the engine hung up early is nothing to it
         elif hung_up and raced and not self._resent:
             self._resent = True
             self.set_back(breakdown.error, now)
             self._connect()
         else:
-            self._attempting.broken(breakdown)
+            self._attempting.broken(self, breakdown)
 
     def met(self, error: Exception) -> None:
         """As `Exchange.met`."""
@@ -225,6 +262,11 @@ class Attempt:
         return self.answered and self._relay.said_all
 
     @property
+    def told(self) -> bool:
+        """The client was sent a part of its answer."""
+        return self.answered and self._relay.begun
+
+    @property
     def status(self) -> int:
         """Of the answer that has come."""
         return self._relay.status
@@ -234,6 +276,12 @@ class Attempt:
         setback = Setback(replica=self.replica.id, error=error, start=self.begun, end=now)
         self._errand.record.setbacks += (setback,)
         self.begun = now
+
+    def claim(self) -> None:
+        """Of two attempts it is the one that answers: for the record."""
+        record = self._errand.record
+        record.replica, record.provider = self.replica.id, self._pool.provider
+        record.sent = self.sent or record.sent
 
     def finish(self, now: float) -> None:
         """Give the client the end of the answer.

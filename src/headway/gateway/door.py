@@ -162,11 +162,22 @@ class Visit:
             limiter.release(grant)
             return
         usage = Usage() if record.answer is None else record.answer.usage
-        tokens, money = self._door.tariff.used(record.model, usage)
+        tokens, money = self._used(record, usage)
         nothing = record.operation == _COUNTING or (record.error or "").startswith(_REFUSED)
         if tokens is None and nothing:
             tokens, money = 0, 0
         limiter.settle(grant, tokens, money)
+
+    def _used(self, record: CallRecord, usage: Usage) -> tuple[int | None, int | None]:
+        """Tokens and money; of replicas that were cut off before they said a word, the most that it can have been."""
+        tariff = self._door.tariff
+        tokens, money = tariff.used(record.model, usage)
+        if record.unheard and tokens is not None:
+            reading = Usage(input_tokens=usage.input_tokens, output_tokens=0)
+            more_tokens, more_money = tariff.used(record.model, reading)
+            tokens += record.unheard * (more_tokens or 0)
+            money = None if money is None or more_money is None else money + record.unheard * more_money
+        return tokens, money
 
     async def _wait(self, call: Visiting, ask: Ask, short: Short) -> None:
         try:

@@ -37,6 +37,7 @@ class Speech:
 class InterpretedStream:
     """A streamed answer, told event by event; as `Relay`."""
 
+    begun = True
     status = _OK
     refusal = None
 
@@ -103,6 +104,7 @@ class InterpretedStream:
 class InterpretedWhole:
     """An answer in one piece, or a refusal, told once it is complete; as `Relay`."""
 
+    begun = False
     said_all = False
     refusal = None
 

@@ -78,6 +78,8 @@ class CallRecord(Struct, eq=False, gc=False):
     sent_before: int | None = None
     """How often the caller had sent it before, by its own count."""
     setbacks: tuple[Setback, ...] = ()
+    unheard: int = 0
+    """Other replicas that had it at the same time and were cut off: they may have read the prompt, and said nothing."""
     first_token: float | None = None
     first_visible: float | None = None
     last_token: float | None = None

@@ -16,8 +16,6 @@ from headway.policy.models.pins import Pins
 from headway.wire.dialect import Asked
 from headway.wire.model_field import with_model
 
-UNSERVED: Final = frozenset({429, 500, 502, 503, 504, 529})
-"""Statuses with which an engine says that it cannot serve now, whatever was asked."""
 _IMAGES: Final = (b'"image"', b'"image_url"', b'"input_image"')
 _TASKS: Final = 10_000
 """Whose calls are counted; those that were seen longest ago are forgotten."""

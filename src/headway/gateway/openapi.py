@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from headway.gateway.openapi_shapes import Schema, reference, schemas
+from headway.gateway.urgency import DEADLINE
 from headway.policy.headers import TASK_HEADER, TRACE_HEADER
-from headway.policy.resend.deadline import HEADER as TIMEOUT_HEADER
 from headway.wire.dialect import Dialect
 from headway.wire.dialects import ALL, COUNT_TOKENS, EMBEDDINGS, MESSAGES
 
@@ -85,7 +85,7 @@ def _call(dialect: Dialect) -> Schema:
         "parameters": [
             _header(TASK_HEADER, "The task that this call belongs to; without it, the gateway finds out."),
             _header(TRACE_HEADER, "W3C's trace context: its trace is the task, where the other header names none."),
-            _header(TIMEOUT_HEADER, "Milliseconds that the caller will wait."),
+            _header(DEADLINE.decode(), "Seconds that the caller will wait."),
         ],
         "requestBody": _body({_JSON: f"{named}Request"}),
         "responses": {

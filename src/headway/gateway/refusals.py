@@ -63,6 +63,13 @@ def unserved(replica: ReplicaId, status: int) -> Failure:
     return failure(f"http_{status}", 502, f"Replica {replica!r} answered with status {status}. Try again in a moment.")
 
 
+def too_late(seconds: float) -> Failure:
+    """The call's own deadline has passed."""
+    message = f"The answer was not complete within the {seconds:.3g} s that x-headway-deadline allowed, so the call was"
+    message += " ended. Allow it more time, or ask for less."
+    return failure("deadline_exceeded", 504, message, (b"x-should-retry", b"false"))
+
+
 def header_problem(version: str, fields: dict[bytes, bytes], limits: Limits) -> Failure | None:
     """What is wrong with a header that the parser could read; ``None``: nothing.
 

@@ -28,6 +28,11 @@ class Relay(Protocol):
     """One answer on its way to the client; `body` and `end` raise `BrokenAnswerError`."""
 
     @property
+    def begun(self) -> bool:
+        """The client was sent a part of it, so that nobody else's answer can take its place."""
+        ...
+
+    @property
     def said_all(self) -> bool:
         """The client was sent all that it waits for, though the response may not have ended yet."""
         ...
@@ -70,6 +75,7 @@ class StreamRelay:
         hide_usage: leave out the event that tells only the usage, because the client did not ask for it.
     """
 
+    begun = True
     status = _OK
     refusal = None
 
@@ -149,6 +155,7 @@ class StreamRelay:
 class OpaqueRelay:
     """A stream in an encoding that we cannot read, though we asked for none: passed on as it comes."""
 
+    begun = True
     said_all = False
     status = _OK
     refusal = None
@@ -187,6 +194,7 @@ class WholeRelay:
         observed: whether the answer is looked into; only good ones in plain JSON should be.
     """
 
+    begun = False
     said_all = False
 
     def __init__(

@@ -1,21 +1,30 @@
-"""How a call gets its answer: which replica is asked, and who after it where that one cannot answer."""
+"""How a call gets its answer: which replica is asked, and who after it or beside it where that one cannot answer."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from msgspec import structs
 
 from headway.core.errors import HeadwayError
 from headway.core.fleet import Replica, ReplicaId
+from headway.core.span import HEDGED, ErrorType, Receipt
 from headway.gateway.attempt import Attempt
+from headway.gateway.choice import choose
 from headway.gateway.connection import Breakdown
 from headway.gateway.errand import Errand
-from headway.gateway.naming import UNSERVED
-from headway.gateway.refusals import broke_off, no_answer, unserved
+from headway.gateway.race import Race
+from headway.gateway.refusals import broke_off, no_answer, too_late, unserved
 from headway.gateway.relay import BrokenAnswerError
 from headway.gateway.responses import Failure, failure
-from headway.policy.route import RouteDone, RouteRequest
+from headway.gateway.retrying import retry_after
+from headway.policy.resend.retry import UNSERVED, Again, Retries
+from headway.policy.route import RouteDecision, RouteDone, RouteRequest
+from headway.policy.routing.candidates import able
 
 _NOWHERE: Final[frozenset[ReplicaId]] = frozenset()
+_BROKEN: Final = 500
+"""From this status on an answer is the engine's fault."""
 
 
 class Sender(Protocol):
@@ -31,21 +40,23 @@ class Sender(Protocol):
 
 
 class Sending:
-    """Attempts, one after the other, until one of them has answered.
+    """Attempts, one after the other, until one of them has answered; never once the client has had a byte.
 
-    Sent twice, a call may cost twice. So a model is sent it again only where no byte of an answer came and whoever had
-    it cannot be at work on it any more:
+    Sent twice, a call may cost twice. So where no retries are configured a model is sent it again only where no byte of
+    an answer came and whoever had it cannot be at work on it any more:
 
     - No connection was had: every other replica is tried in turn.
     - The replica hung up without a word: it crashed, and what it had computed is lost. One other replica gets the call:
       a request that kills its engine must not kill them all.
     - What an `Attempt` does by itself.
 
-    Where the model cannot answer, and the client has had no byte, the next of its chain is asked, if it has one.
+    Then come retries, where they are configured; then the next model of the call's chain, if it has one.
     """
 
     _attempt: Attempt | None = None
     """The one under way; the fleet counts this call as in flight on its replica."""
+    _race: Race | None = None
+    """It and another, made because it was late."""
     _excluded: frozenset[ReplicaId] = _NOWHERE
     _setback: Failure | None = None
     """Why the replica that was tried last did not serve."""
@@ -53,6 +64,12 @@ class Sending:
     """That one; it becomes a setback when another begins."""
     _moved = False
     """A replica hung up without a word, and the call went to another."""
+    _retries: Retries | None = None
+    """Of the model that is asked now, once it had to be asked again."""
+    _timer: asyncio.TimerHandle | None = None
+    """Of the pause before a retry, or of a first token that is late."""
+    _overdue: asyncio.TimerHandle | None = None
+    """Of the call's deadline."""
 
     def __init__(self, errand: Errand, sender: Sender) -> None:
         self._errand = errand
@@ -60,72 +77,116 @@ class Sending:
 
     def start(self, now: float) -> None:
         """Send the call."""
-        self._excluded = self._errand.wiring.fleet.deaf_to(self._errand.dialect)
+        errand = self._errand
+        self._excluded = errand.wiring.fleet.deaf_to(errand.dialect)
+        if (retrying := errand.wiring.passes.retries) is not None:
+            retrying.budget.called()
+        if (deadline := errand.record.deadline) is not None:
+            if deadline <= now:
+                self._out_of_time()
+                return
+            self._overdue = self._later(deadline - now, self._out_of_time)
         self._route(now)
 
     def _route(self, now: float) -> None:
         """Choose a replica, and send the call to it."""
         errand = self._errand
-        wiring, record, chain = errand.wiring, errand.record, errand.chain
-        request = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
-        decision = wiring.policy.decide(request, wiring.fleet.view(), now)
+        record = errand.record
+        decision = self._decide(self._excluded, now)
         if decision.replica is None:
             record.receipt = record.receipt or decision.receipt
-            problem = self._setback or no_answer(decision, record.model, errand.dialect, wiring.fleet)
-            if not self._falls_back(problem):
+            problem = self._setback or no_answer(decision, record.model, errand.dialect, errand.wiring.fleet)
+            again = self._setback is not None and self._retried(None, now)
+            if not again and not self._falls_back(problem):
                 self.failed(problem)
             return
-        receipt = decision.receipt
-        notes = record.notes if chain is None else record.notes + chain.notes
-        record.receipt = structs.replace(receipt, notes=notes) if notes else receipt
+        record.receipt = self._receipt(decision)
         self._begin(decision.replica, now)
 
+    def _decide(self, excluded: frozenset[ReplicaId], now: float) -> RouteDecision:
+        record = self._errand.record
+        return choose(self._errand.wiring, RouteRequest(model=record.model, task=record.task, excluded=excluded), now)
+
+    def _receipt(self, decision: RouteDecision) -> Receipt:
+        """The decision's, with what else was decided about the call."""
+        record, chain, receipt = self._errand.record, self._errand.chain, decision.receipt
+        notes = record.notes if chain is None else record.notes + chain.notes
+        return structs.replace(receipt, notes=notes + receipt.notes) if notes else receipt
+
     def _begin(self, replica: Replica, now: float) -> None:
-        errand = self._errand
         if self._tried is not None and self._setback is not None:
             self._tried.set_back(self._setback.error, now)
             self._tried = None
-        errand.record.replica = replica.id
-        errand.wiring.fleet.started(replica.id)
-        attempt = self._attempt = Attempt(errand, self, replica, now)
+        self._errand.record.replica = replica.id
+        attempt = self._attempt = self._attempted(replica, now)
         attempt.start()
+        if self._attempt is attempt and self._errand.wiring.passes.hedging is not None:
+            self._await_beginning()
+
+    def _attempted(self, replica: Replica, now: float) -> Attempt:
+        wiring = self._errand.wiring
+        wiring.fleet.started(replica.id)
+        attempt = Attempt(self._errand, self, replica, now)
+        if (breakers := wiring.passes.breakers) is not None:
+            attempt.trial = breakers.sent(replica.id)
+        return attempt
 
     # --- what an attempt tells
 
-    def unreachable(self, error: HeadwayError) -> None:
-        """As `Attempting.unreachable`: choose another."""
-        if (attempt := self._attempt) is not None:
-            self._errand.wiring.fleet.mark(attempt.replica.id, False, str(error))  # noqa: FBT003 - the fleet's signature
-            self._try_another(attempt, failure("upstream_connect", 502, error))
+    def begun(self, attempt: Attempt, now: float) -> None:
+        """As `Attempting.begun`."""
+        self._stop_waiting()
+        hedging = self._errand.wiring.passes.hedging
+        if hedging is not None and (kind := self._kind()) is not None:
+            hedging.hedger.observe(kind, now - attempt.sent)
+        if self._race is not None:
+            self._won(self._race, attempt, now)
 
-    def broken(self, breakdown: Breakdown) -> None:
+    def unreachable(self, attempt: Attempt, error: HeadwayError) -> None:
+        """As `Attempting.unreachable`: choose another."""
+        attempt.well = False
+        self._errand.wiring.fleet.mark(attempt.replica.id, False, str(error))  # noqa: FBT003 - the fleet's signature
+        problem = failure("upstream_connect", 502, error)
+        if not self._drops_out(attempt, problem):
+            self._try_another(attempt, problem)
+
+    def broken(self, attempt: Attempt, breakdown: Breakdown) -> None:
         """As `Attempting.broken`."""
-        if (attempt := self._attempt) is None:
-            return
+        attempt.well = False
         problem = broke_off(attempt.replica.id, breakdown)
-        if breakdown.silent and breakdown.error == "upstream_closed" and not self._moved:
+        if self._drops_out(attempt, problem):
+            return
+        crashed = breakdown.silent and breakdown.error == "upstream_closed"
+        if crashed and not self._moved:
             self._moved = True
             self._try_another(attempt, problem)
-        elif attempt.answered or not self._falls_back(problem):
+        elif attempt.told or not self._sent_again(attempt, problem, retry=not crashed):
             self.failed(problem)
 
-    def complete(self, now: float) -> None:
+    def complete(self, attempt: Attempt, now: float) -> None:
         """As `Attempting.complete`."""
-        attempt, chain = self._attempt, self._errand.chain
-        if attempt is None:
-            return
-        if chain is not None and chain.more and attempt.status in UNSERVED:
-            self._falls_back(unserved(attempt.replica.id, attempt.status))
-            return
+        attempt.well = attempt.status < _BROKEN
+        if attempt.status in UNSERVED:
+            problem = unserved(attempt.replica.id, attempt.status)
+            if self._drops_out(attempt, problem) or self._sent_again(attempt, problem, retry=True):
+                return
+        if self._race is not None:
+            self._won(self._race, attempt, now)
         try:
             attempt.finish(now)
         except BrokenAnswerError as error:
+            attempt.well = False
             self.failed(failure(error.error, 502, error))
         else:
             self._sender.done()
 
+    def refused(self, attempt: Attempt, problem: Failure) -> None:
+        """As `Attempting.refused`."""
+        if not self._drops_out(attempt, problem):
+            self.failed(problem)
+
     def failed(self, problem: Failure) -> None:
-        """As `Attempting.failed`."""
+        """The call is over, with this for its answer."""
         errand = self._errand
         errand.record.error = problem.error
         if self._attempt is None:
@@ -138,9 +199,58 @@ class Sending:
         """As `Attempting.met`."""
         self._sender.met(error)
 
+    # --- who is asked after it
+
     def _try_another(self, attempt: Attempt, setback: Failure) -> None:
         self._excluded |= {attempt.replica.id}
-        self._again(attempt, setback)
+        self._stop_waiting()
+        self._set_back(attempt, setback)
+        self._route(self._errand.wiring.clock.now())
+
+    def _sent_again(self, attempt: Attempt, problem: Failure, *, retry: bool) -> bool:
+        """Have the call answered after a failure of ``attempt``; whether it can be.
+
+        Another replica of the model is asked rather than the same, whose own wish to be left alone then is no matter.
+        """
+        wiring, record = self._errand.wiring, self._errand.record
+        self._stop_waiting()
+        if retry and wiring.passes.retries is not None:
+            now = wiring.clock.now()
+            self._excluded |= {attempt.replica.id}
+            elsewhere = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
+            others = able(elsewhere, wiring.fleet.view())
+            if self._retried(None if others else retry_after(attempt.fields, now), now):
+                self._set_back(attempt, problem)
+                return True
+        return self._falls_back(problem)
+
+    def _retried(self, asked: float | None, now: float) -> bool:
+        """Ask the same model again in a while, at whichever of its replicas; whether that may be.
+
+        Args:
+            asked: seconds for which all that serve it wish to be left alone.
+            now: epoch seconds.
+        """
+        retrying, record = self._errand.wiring.passes.retries, self._errand.record
+        if retrying is None:
+            return False
+        retries = self._retries = self._retries or Retries(retrying.rules)
+        verdict = retries.decide(asked, retrying.budget, retrying.draw(), now, record.deadline)
+        if not isinstance(verdict, Again):
+            retrying.given_up[verdict.reason] += 1
+            return False
+        retrying.retries += 1
+        self._timer = self._later(verdict.wait, self._ask_again)
+        return True
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        errand = self._errand
+        wiring = errand.wiring
+        left = RouteRequest(model=errand.record.model, task=errand.record.task, excluded=self._excluded)
+        if not able(left, wiring.fleet.view()):
+            self._excluded = wiring.fleet.deaf_to(errand.dialect)
+        self._route(wiring.clock.now())
 
     def _falls_back(self, problem: Failure) -> bool:
         """Ask the next model that may answer; whether there is one."""
@@ -150,17 +260,67 @@ class Sending:
         chain.next(problem.error)
         errand.record.model = chain.model
         self._excluded = errand.wiring.fleet.deaf_to(errand.dialect)
-        self._moved = False
-        self._again(self._attempt, problem)
+        self._moved, self._retries = False, None
+        if (attempt := self._attempt) is not None:
+            self._set_back(attempt, problem)
+        self._setback = problem
+        self._route(errand.wiring.clock.now())
         return True
 
-    def _again(self, attempt: Attempt | None, setback: Failure) -> None:
-        now = self._errand.wiring.clock.now()
-        self._setback = setback
-        if attempt is not None:
-            self._tried = attempt
-            self._release(failed=True)
-        self._route(now)
+    def _set_back(self, attempt: Attempt, setback: Failure) -> None:
+        self._setback, self._tried = setback, attempt
+        self._attempt = None
+        self._release(attempt, failed=True)
+
+    # --- who is asked beside it
+
+    def _kind(self) -> str | None:
+        errand = self._errand
+        hedging = errand.wiring.passes.hedging
+        if hedging is None:
+            return None
+        return hedging.kind(errand.dialect.path, errand.record.model, streams=errand.asks.stream is True)
+
+    def _await_beginning(self) -> None:
+        """Have another replica asked too if this one does not begin to answer when most would have."""
+        hedging, kind = self._errand.wiring.passes.hedging, self._kind()
+        if hedging is not None and kind is not None and (seconds := hedging.hedger.after(kind)) is not None:
+            self._timer = self._later(seconds, self._hedge)
+
+    def _hedge(self) -> None:
+        self._timer = None
+        errand, first, kind = self._errand, self._attempt, self._kind()
+        hedging = errand.wiring.passes.hedging
+        if first is None or first.answered or hedging is None or kind is None:
+            return
+        now = errand.wiring.clock.now()
+        decision = self._decide(self._excluded | {first.replica.id}, now)
+        if decision.replica is not None and hedging.hedger.allows(kind):
+            race = self._race = Race(errand, first, self._attempted(decision.replica, now))
+            race.start(self._receipt(decision))
+
+    def _won(self, race: Race, attempt: Attempt, now: float) -> None:
+        """Of two, this one has begun to answer: the other is cut off."""
+        race.other(attempt).cut()
+        self._errand.record.unheard += 1
+        if (hedging := self._errand.wiring.passes.hedging) is not None:
+            hedging.settled(won=attempt is race.rival)
+        self._goes_on(race, attempt, HEDGED, now)
+
+    def _drops_out(self, attempt: Attempt, problem: Failure) -> bool:
+        """One of two has failed: the other goes on alone; whether there is another."""
+        race = self._race
+        if race is None:
+            return False
+        self._excluded |= {attempt.replica.id}
+        self._setback = problem
+        self._goes_on(race, race.other(attempt), problem.error, self._errand.wiring.clock.now())
+        return True
+
+    def _goes_on(self, race: Race, attempt: Attempt, error: ErrorType, now: float) -> None:
+        self._attempt, self._race = attempt, None
+        loser = race.settle(attempt, error, now)
+        self._release(loser, failed=error != HEDGED)
 
     # --- what the call tells
 
@@ -181,20 +341,55 @@ class Sending:
 
     def cut(self) -> None:
         """Ask nobody any more."""
+        self._stop_waiting()
         if self._attempt is not None:
             self._attempt.cut()
+        if self._race is not None:
+            self._race.rival.cut()
 
     def end(self) -> None:
         """The call has ended: write down what was learnt, and give back what it held."""
+        self._stop_waiting()
+        if self._overdue is not None:
+            self._overdue.cancel()
+        attempt, self._attempt = self._attempt, None
         try:
-            if self._attempt is not None:
-                self._attempt.note()
+            if attempt is not None:
+                attempt.note()
         finally:
-            self._release(failed=self._errand.record.error is not None)
+            if attempt is not None:
+                self._release(attempt, failed=self._errand.record.error is not None)
+            if (race := self._race) is not None:
+                self._race = None
+                self._release(race.rival, failed=True)
 
-    def _release(self, *, failed: bool) -> None:
-        if self._attempt is not None:
-            replica, self._attempt = self._attempt.replica.id, None
-            wiring = self._errand.wiring
-            wiring.fleet.finished(replica)
-            wiring.observe(RouteDone(replica=replica, task=self._errand.record.task, failed=failed))
+    # --- within
+
+    def _out_of_time(self) -> None:
+        self._overdue = None
+        if self.said_all:
+            return
+        self.cut()
+        record = self._errand.record
+        self.failed(too_late((record.deadline or record.received) - record.received))
+
+    def _later(self, seconds: float, what: Callable[[], None]) -> asyncio.TimerHandle:
+        def run() -> None:
+            try:
+                what()
+            except Exception as error:  # noqa: BLE001 - the event loop would only log it, and the client would wait
+                self.met(error)
+
+        return asyncio.get_running_loop().call_later(max(0.0, seconds), run)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _release(self, attempt: Attempt, *, failed: bool) -> None:
+        wiring, replica = self._errand.wiring, attempt.replica.id
+        wiring.fleet.finished(replica)
+        if (breakers := wiring.passes.breakers) is not None:
+            breakers.ended(replica, wiring.clock.now(), well=attempt.well, trial=attempt.trial)
+        wiring.observe(RouteDone(replica=replica, task=self._errand.record.task, failed=failed))

@@ -4,12 +4,15 @@ from msgspec import Struct
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
+from headway.gateway.breakers import Breakers
 from headway.gateway.caches.opening import Opening
 from headway.gateway.caches.station import ResponseCache
 from headway.gateway.door import Door
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.hedging import Hedging
 from headway.gateway.journal import Journal
 from headway.gateway.naming import Naming
+from headway.gateway.retrying import Retrying
 from headway.gateway.tariff import Tariff
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
@@ -29,6 +32,12 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """Opens the answers that are kept, which the gateway starts and closes; ``None``: none are."""
     tariff: Tariff | None = None
     """What it saves to give an answer again; ``None``: unknown."""
+    retries: Retrying | None = None
+    """How often calls are sent again that a model could not serve; ``None``: never to the same model."""
+    breakers: Breakers | None = None
+    """Which replicas are left alone because they fail calls; ``None``: none."""
+    hedging: Hedging | None = None
+    """Which calls are sent to a second replica when the first is late; ``None``: none."""
 
 
 class Wiring(Struct, frozen=True, kw_only=True, eq=False):
@@ -43,6 +52,8 @@ class Wiring(Struct, frozen=True, kw_only=True, eq=False):
     unforeseen: Unforeseen
     passes: Passes
     cache: ResponseCache | None
+    heeded: bool
+    """Somebody heeds when an answer begins, and until then none of it is passed on."""
 
     def observe(self, event: RouteEvent) -> None:
         """Tell the policy; that it cannot bear the news is no reason to fail a call."""

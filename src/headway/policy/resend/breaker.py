@@ -6,10 +6,10 @@ from typing import Final, Literal
 State = Literal["closed", "open", "half_open"]
 
 _WINDOW: Final = 30.0
-_LEAST: Final = 5
+LEAST: Final = 5
 """Calls within the window below which nothing is concluded."""
-_SHARE: Final = 0.5
-_REST: Final = 5.0
+SHARE: Final = 0.5
+REST: Final = 5.0
 _LONGEST: Final = 120.0
 _MOST: Final = 1_000
 
@@ -17,17 +17,22 @@ _MOST: Final = 1_000
 class Breaker:
     """Closed: all calls pass. Open: none does, for ``rest`` seconds. Half open: one does, and its outcome decides.
 
-    It opens when at least half of the calls within 30 s failed, and there were five of them. Each time that the trial
-    call fails, the rest doubles, up to two minutes.
+    It opens when at least ``share`` of the calls within 30 s failed, and there were ``least`` of them. Each time that
+    the trial call fails, the rest doubles, up to two minutes. Calls that passed before it opened, or in spite of it,
+    decide nothing any more.
     """
 
-    __slots__ = ("_calls", "_failed", "_next_rest", "_opened", "_rest", "_trial", "state")
+    __slots__ = ("_calls", "_failed", "_least", "_next_rest", "_opened", "_rest", "_share", "_trial", "opens", "state")
 
-    def __init__(self, rest: float = _REST) -> None:
+    def __init__(self, rest: float = REST, share: float = SHARE, least: int = LEAST) -> None:
         self.state: State = "closed"
+        self.opens = 0
+        """How often it has opened."""
         self._calls: deque[tuple[float, bool]] = deque()
         self._failed = 0
         self._rest = self._next_rest = rest
+        self._share = share
+        self._least = least
         self._opened = 0.0
         self._trial = False
 
@@ -37,30 +42,32 @@ class Breaker:
             self.state, self._trial = "half_open", False
         return self.state == "closed" or (self.state == "half_open" and not self._trial)
 
-    def sent(self) -> None:
-        """A call passes."""
-        if self.state == "half_open":
-            self._trial = True
+    def sent(self) -> bool:
+        """A call passes; whether it is the trial."""
+        if self.state != "half_open" or self._trial:
+            return False
+        self._trial = True
+        return True
 
-    def ended(self, now: float, *, failed: bool) -> None:
-        """A call came to its end. Cancelled calls say nothing and are not told: see `cancelled`."""
-        if self.state == "half_open":
+    def ended(self, now: float, *, failed: bool, trial: bool = False) -> None:
+        """A call came to its end; ``trial``: as `sent` said. Cancelled calls say nothing: see `cancelled`."""
+        if trial:
             if failed:
                 self._open(now, min(_LONGEST, 2 * self._next_rest))
             else:
                 self._close()
             return
-        if self.state == "open":
+        if self.state != "closed":
             return
         self._calls.append((now, failed))
         self._failed += failed
         while now - self._calls[0][0] > _WINDOW or len(self._calls) > _MOST:
             self._failed -= self._calls.popleft()[1]
-        if len(self._calls) >= _LEAST and self._failed >= _SHARE * len(self._calls):
+        if len(self._calls) >= self._least and self._failed >= self._share * len(self._calls):
             self._open(now, self._rest)
 
     def cancelled(self) -> None:
-        """A call was given up for no fault of the replica: if it was the trial, another may be one."""
+        """The trial was given up for no fault of the replica: another call may be one."""
         self._trial = False
 
     def retry_after(self, now: float) -> float:
@@ -69,6 +76,7 @@ class Breaker:
 
     def _open(self, now: float, rest: float) -> None:
         self.state, self._opened, self._next_rest = "open", now, rest
+        self.opens += 1
         self._calls.clear()
         self._failed = 0
 

@@ -12,10 +12,12 @@ _QUANTILE: Final = 0.95
 _RISEN: Final = 2.0
 """A p95 that has doubled means load, and hedges would add to it."""
 _SLOWLY: Final = 0.01
+_KINDS: Final = 200
+"""Kinds of calls whose delays are kept: callers choose the models' names, so there is no end of them."""
 
 
 class Delays:
-    """TTFT of one class of replicas, the last 200: what is late, and whether all are."""
+    """TTFT of one kind of calls, the last 200: what is late, and whether all are."""
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque()
@@ -49,19 +51,19 @@ class Delays:
 class Hedger:
     """Rules of "The Tail at Scale" (Dean and Barroso 2013).
 
-    A second send after the 95th percentile of TTFT for the class of replica; idempotent calls only; within a budget of
-    a tenth of all calls; not at all while the percentile itself has risen. The first token wins, the loser is
-    cancelled.
+    A second send after the 95th percentile of TTFT of the same kind of calls, within a budget of a share of all calls,
+    and not at all while the percentile itself has risen. The first token wins, the loser is cancelled.
     """
 
     def __init__(self, budget: ResendBudget) -> None:
         self._budget = budget
         self._delays: dict[str, Delays] = {}
 
-    def after(self, kind: str, *, idempotent: bool) -> float | None:
-        """Seconds to wait for the first token of a replica of ``kind`` before asking `allows`; ``None``: never."""
+    def after(self, kind: str) -> float | None:
+        """Seconds to wait for the first token of a call of ``kind`` before asking `allows`; ``None``: for ever."""
+        self._budget.called()
         delays = self._delays.get(kind)
-        return None if delays is None or not idempotent or delays.risen else delays.late
+        return None if delays is None or delays.risen else delays.late
 
     def allows(self, kind: str) -> bool:
         """Whether the second send may be made now; if so it is charged."""
@@ -69,8 +71,10 @@ class Hedger:
         return delays is not None and not delays.risen and self._budget.take()
 
     def observe(self, kind: str, seconds: float) -> None:
-        """A first token of a replica of ``kind`` took ``seconds``."""
+        """A first token of a call of ``kind`` took ``seconds``."""
         delays = self._delays.get(kind)
         if delays is None:
+            if len(self._delays) >= _KINDS:
+                del self._delays[next(iter(self._delays))]
             delays = self._delays[kind] = Delays()
         delays.observe(seconds)

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from headway.core.span import ModelCall
+from headway.core.span import HEDGED, ModelCall
 from headway.trace.findings.case import Case
 from headway.trace.findings.figures import named, plural, seconds
 from headway.trace.findings.finding import Confidence, Finding
@@ -43,8 +43,9 @@ def _same_prompt(one: ModelCall, other: ModelCall) -> bool:
 
 
 def _attempts_before(call: ModelCall) -> int:
-    """Attempts that failed before the last one, under one span."""
-    return max((call.attempts or 1) - 1, len(call.setbacks))
+    """Attempts that failed before the last one, under one span; one that was only slower than another did not."""
+    slower = sum(one.error == HEDGED for one in call.setbacks)
+    return max((call.attempts or 1) - 1, len(call.setbacks)) - slower
 
 
 def seen_by(case: Case, calls: Iterable[int]) -> str:
@@ -98,6 +99,8 @@ def _told(case: Case, pairs: Sequence[tuple[int, int]], resent: Sequence[int]) -
             yield "What the failed calls read and wrote is not in the record."
     for i in resent:
         for one in case.call(i).setbacks:
+            if one.error == HEDGED:
+                continue
             yield f"{case.span(i).name}: {one.error} at {one.replica} after {seconds(one.end - one.start)}."
     yield from _last_told(case, pairs, resent)
     untold = [i for i in resent if not case.call(i).setbacks]

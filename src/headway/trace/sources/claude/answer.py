@@ -32,8 +32,6 @@ class Answer(Struct):
     said: list[str] = field(default_factory=list[str])
     tools: list[ToolCallRef] = field(default_factory=list[ToolCallRef])
     cost: float | None = None
-    visible_by: float | None = None
-    """When its first block of text was written down."""
 
     def take(self, row: Row, message: Message, at: float | None) -> None:
         """Another row of it. Of the counts the largest is kept: earlier rows carry what had been streamed by then."""
@@ -49,17 +47,12 @@ class Answer(Struct):
         self.finish_reason = message.stop_reason or self.finish_reason
         self.cost = row.cost if self.cost is None else self.cost
         if isinstance(message.content, str):
-            self._say(message.content, at)
+            self.said.append(message.content)
 
-    def say(self, block: Block, at: float | None) -> None:
+    def say(self, block: Block) -> None:
         """A block of text."""
         if block.text is not None:
-            self._say(block.text, at)
-
-    def _say(self, words: str, at: float | None) -> None:
-        self.said.append(words)
-        if self.visible_by is None and words.strip():
-            self.visible_by = at
+            self.said.append(block.text)
 
     def use(self, name: str, call_id: str | None, arguments: bytes) -> None:
         """A block that asks for a tool."""
@@ -90,7 +83,6 @@ class Answer(Struct):
                 cache_read=read,
                 cache_write=written,
             ),
-            visible_by=None if self.entry.error else self.visible_by,
             finish_reason=self.finish_reason,
             attempts=self.attempts,
             tool_calls=tuple(self.tools),
