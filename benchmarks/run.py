@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway")
+BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway", "peers", "replicas")
+SHORTER = {"explain", "gateway", "peers", "replicas"}
+"""Those that know how to be quick."""
 
 
 def main() -> int:
     """Run them all; 1 when any could not be run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--quick", action="store_true", help="shorter runs of the benchmarks of explain and the gateway"
-    )
+    parser.add_argument("--quick", action="store_true", help="shorter runs of those that take minutes")
     quick = ["--quick"] if parser.parse_args().quick else []
     failed: list[str] = []
     for name in BENCHMARKS:
@@ -27,7 +27,7 @@ def main() -> int:
         if not script.exists():
             continue
         print(f"── {name}", flush=True)
-        flags = quick if name in {"explain", "gateway"} else []
+        flags = quick if name in SHORTER else []
         if subprocess.run([sys.executable, str(script), *flags], check=False).returncode != 0:
             failed.append(name)
         print(flush=True)

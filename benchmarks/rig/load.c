@@ -1,11 +1,12 @@
 /* A closed loop of chat completions over kept-alive connections, on one core; checks every byte of every answer.
  *
- *   load --port N --connections N --seconds S --requests N --corpus FILE --turns K --expect FILE --mark N
+ *   load --port N --connections N --seconds S --requests N --corpus FILE --turns K --expect FILE --mark N [--key KEY]
  *
  * The corpus holds one JSON body a line; each K lines are the turns of one conversation. A connection plays a
  * conversation turn by turn, then the next one. The MARKER in each body becomes 16 hex digits that are new for each
  * conversation played, so that no conversation is ever seen twice. The body of each answer, freed of its chunks, must
- * equal the file --expect; the first token counts as received when the first --mark bytes of it have arrived.
+ * equal the file --expect; the first token counts as received when the first --mark bytes of it have arrived. An
+ * empty --expect takes any answer that is 200 and has a body, for gateways that write answers anew.
  * After S seconds or N requests nothing new is sent and the answers in flight are awaited.
  * Prints one JSON object; any wrong answer ends the run with status 1 and says what came instead. */
 #include "http.h"
@@ -42,6 +43,7 @@ static struct {
   int epoll_fd, port;
   size_t turns, conversations, limit, sent, in_flight, mark;
   uint64_t deadline, next_id;
+  const char *key;
   struct text *bodies, expect;
   struct samples latency, first;
 } run;
@@ -99,9 +101,9 @@ static void send_next(struct connection *c) {
   size_t before = (size_t)(marker - body.at), after = before + MARKER_LEN;
   int head = snprintf(c->request_head, sizeof c->request_head,
                       "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: application/json\r\n"
-                      "Content-Type: application/json\r\nUser-Agent: load/1.0\r\nAuthorization: Bearer sk-none\r\n"
+                      "Content-Type: application/json\r\nUser-Agent: load/1.0\r\nAuthorization: Bearer %s\r\n"
                       "Content-Length: %zu\r\n\r\n",
-                      run.port, body.len);
+                      run.port, run.key, body.len);
   c->out[0] = (struct iovec){c->request_head, (size_t)head};
   c->out[1] = (struct iovec){body.at, before};
   c->out[2] = (struct iovec){c->id, MARKER_LEN};
@@ -117,7 +119,7 @@ static void send_next(struct connection *c) {
 }
 
 static void finish(struct connection *c, uint64_t now) {
-  if (c->seen != run.expect.len) die("an answer has %zu bytes, expected %zu", c->seen, run.expect.len);
+  if (run.expect.len ? c->seen != run.expect.len : !c->seen) die("an answer has %zu bytes, expected %zu", c->seen, run.expect.len);
   keep(&run.latency, now - c->started);
   keep(&run.first, c->first - c->started);
   run.in_flight--;
@@ -126,7 +128,7 @@ static void finish(struct connection *c, uint64_t now) {
 }
 
 static void check_body(struct connection *c, const char *at, size_t len, uint64_t now) {
-  if (c->seen + len > run.expect.len || memcmp(run.expect.at + c->seen, at, len) != 0)
+  if (run.expect.len && (c->seen + len > run.expect.len || memcmp(run.expect.at + c->seen, at, len) != 0))
     die("an answer differs from the expected one after byte %zu: %.*s", c->seen, (int)(len < 400 ? len : 400), at);
   c->seen += len;
   if (!c->first && c->seen >= run.mark) c->first = now;
@@ -235,6 +237,8 @@ int main(int argc, char **argv) {
   run.limit = strtoul(option(argc, argv, "--requests", NULL), NULL, 10);
   run.turns = strtoul(option(argc, argv, "--turns", NULL), NULL, 10);
   run.mark = strtoul(option(argc, argv, "--mark", NULL), NULL, 10);
+  run.key = option(argc, argv, "--key", "sk-none");
+  if (strlen(run.key) > 200) die("--key is longer than a head has room for");
   run.expect = read_file(option(argc, argv, "--expect", NULL));
   run.bodies = lines_of(read_file(option(argc, argv, "--corpus", NULL)), &lines);
   if (!run.turns || lines % run.turns || !lines) die("the corpus has %zu lines, not a multiple of --turns", lines);

@@ -25,8 +25,11 @@ class Cores:
 
 
 @contextmanager
-def pinned(core: int) -> Generator[None]:
-    """Children started within inherit one core; it is set before they run, so all their threads have it."""
+def pinned(core: int | None) -> Generator[None]:
+    """Children started within inherit one core, set before they run, so all their threads have it; ``None``: any."""
+    if core is None:
+        yield
+        return
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -36,7 +39,7 @@ def pinned(core: int) -> Generator[None]:
 
 
 @contextmanager
-def child(command: Sequence[str], core: int, log: Path) -> Generator[subprocess.Popen[str]]:
+def child(command: Sequence[str], core: int | None, log: Path) -> Generator[subprocess.Popen[str]]:
     """A server that runs while the block does: stdout is a pipe, stderr goes to ``log``; ended by SIGTERM."""
     with log.open("w") as errors:
         with pinned(core):

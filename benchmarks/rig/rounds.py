@@ -51,11 +51,14 @@ class Loader:
         self, traffic: Traffic, engine: Server, cores: Cores, folder: Path, *, requests: int = MOST_REQUESTS
     ) -> None:
         self._engine, self._cores = engine, cores
-        corpus, expect = folder / "corpus.jsonl", folder / "expect"
+        corpus, expect, anything = folder / "corpus.jsonl", folder / "expect", folder / "anything"
         corpus.write_bytes(b"\n".join(traffic.bodies))
         expect.write_bytes(traffic.answer)
+        anything.touch()
         self._command = [str(build("load")), "--corpus", str(corpus), "--turns", str(traffic.turns)]
-        self._command += ["--expect", str(expect), "--mark", str(traffic.mark), "--requests", str(requests)]
+        self._command += ["--requests", str(requests)]
+        self._exact = ["--expect", str(expect), "--mark", str(traffic.mark)]
+        self._loose = ["--expect", str(anything), "--mark", "1"]
 
     def run(self, server: Server, connections: int, seconds: float) -> Round:
         """One round.
@@ -64,6 +67,7 @@ class Loader:
             WrongAnswerError: an answer was wrong or missing; the message says what came instead.
         """
         load = ["--port", str(server.port), "--connections", str(connections), "--seconds", str(seconds)]
+        load += ["--key", server.key, *(self._loose if server.rewrites else self._exact)]
         served, mocked, generated = cpu_seconds(server.pid), cpu_seconds(self._engine.pid), _own_children()
         with pinned(self._cores.load):
             done = subprocess.run([*self._command, *load], capture_output=True, text=True, check=False, timeout=120)

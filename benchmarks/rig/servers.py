@@ -31,6 +31,10 @@ class Server(Struct, frozen=True):
     name: str
     port: int
     pid: int
+    key: str = "sk-none"
+    """What callers have to send."""
+    rewrites: bool = False
+    """It writes answers anew, so they cannot be compared byte by byte."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -93,30 +97,36 @@ http {{
 """
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 
 
-def _await_listener(port: int, process: subprocess.Popen[str], log: Path) -> None:
-    for _ in range(200):
+def await_listener(port: int, process: subprocess.Popen[str], log: Path, seconds: float = 4.0) -> None:
+    """Return when somebody listens on ``port``.
+
+    Raises:
+        ChildFailedError: ``process`` has ended, or nobody does after ``seconds``.
+    """
+    for _ in range(int(seconds / 0.02)):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         if process.poll() is not None:
             break
         time.sleep(0.02)
-    msg = f"nginx does not listen on port {port}: {log.read_text()[-2000:]}"
+    msg = f"{process.args!r} does not listen on port {port}: {log.read_text()[-2000:]}"
     raise ChildFailedError(msg)
 
 
 @contextmanager
 def nginx(path: str, engine: Server, cores: Cores, folder: Path) -> Generator[Server]:
     """Run nginx as a bare proxy: one process, no log, kept-alive connections on both sides, answers not buffered."""
-    port = _free_port()
+    port = free_port()
     config = folder / "nginx.conf"
     config.write_text(_NGINX.format(folder=folder, engine=engine.port, port=port))
     log = folder / "nginx.log"
     with child([path, "-p", str(folder), "-c", str(config), "-e", "stderr"], cores.served, log) as process:
-        _await_listener(port, process, log)
+        await_listener(port, process, log)
         yield Server("nginx", port, process.pid)

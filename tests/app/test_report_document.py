@@ -25,6 +25,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "failures",
         "retries",
         "task_ttft_s",
+        "task_ttft_at_most_s",
         "last_call_ttft_s",
         "human_s",
         "waited_before_s",

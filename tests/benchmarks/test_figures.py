@@ -40,10 +40,10 @@ def test_a_server_that_missed_a_round_is_not_compared() -> None:
 
 def test_the_table_says_ratio_and_verdict() -> None:
     rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0), one("nginx", cpu_us=20.0)]
-    over = figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=55)
-    passed = figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=60)
+    over = figure("CPU", "µs", rounds, lambda r: r.cpu_us, targets={"headway": 55})
+    passed = figure("CPU", "µs", rounds, lambda r: r.cpu_us, targets={"headway": 60})
 
-    text = table([over, passed])
+    text = table([over, passed], [("headway", "bare"), ("headway", "nginx")])
 
     assert "2.00x" in text
     assert "3.00x" in text
@@ -52,16 +52,45 @@ def test_the_table_says_ratio_and_verdict() -> None:
 
 
 def test_a_target_is_also_told_in_terms_of_nginx_where_it_was_set() -> None:
-    rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0), one("nginx", cpu_us=20.0)]
+    rounds = [one("headway", cpu_us=60.0), one("nginx", cpu_us=20.0)]
+    row = figure("CPU", "µs", rounds, lambda r: r.cpu_us, targets={"headway": 55}, nginx_then=16)
 
-    assert "≤55 (3.44x nginx) over" in table(
-        [figure("CPU", "µs", rounds, lambda r: r.cpu_us, target=55, nginx_then=16)]
-    )
+    assert "≤55 (3.44x nginx) over" in table([row], [])
 
 
-def test_the_table_leaves_nginx_empty_where_there_is_none() -> None:
-    rounds = [one("headway", cpu_us=60.0), one("bare", cpu_us=30.0)]
+def test_a_rate_has_to_be_as_high_as_its_target() -> None:
+    rounds = [one("headway", cpu_us=60.0)]
+    rates = [
+        figure("rate", "/s", rounds, lambda r: r.cpu_us, targets={"headway": least}, higher_is_better=True)
+        for least in (60, 61)
+    ]
 
-    last = table([figure("CPU", "µs", rounds, lambda r: r.cpu_us)]).splitlines()[-1]
+    text = table(rates, [])
 
-    assert last.split()[-3:] == ["-", "2.00x", "-"]
+    assert "≥60 PASS" in text
+    assert "≥61 short" in text
+
+
+def test_each_server_has_the_column_of_its_name_and_the_engine_itself_has_none() -> None:
+    rounds = [one("direct"), one("peer", cpu_us=7.0), one("nginx", cpu_us=20.0), one("everything", cpu_us=60.0)]
+
+    head, row = table([figure("CPU", "µs", rounds, lambda r: r.cpu_us)], [("everything", "peer")]).splitlines()
+
+    assert head.split() == ["all", "features", "on", "nginx", "peer", "everything/peer"]
+    assert row.split() == [
+        "CPU,",
+        "µs",
+        "60.0",
+        "(60.0..60.0)",
+        "20.0",
+        "(20.0..20.0)",
+        "7.00",
+        "(7.00..7.00)",
+        "8.57x",
+    ]
+
+
+def test_a_ratio_to_a_server_that_is_not_there_is_left_empty() -> None:
+    rows = [figure("CPU", "µs", [one("headway", cpu_us=60.0)], lambda r: r.cpu_us)]
+
+    assert table(rows, [("headway", "nginx")]).splitlines()[-1].split()[-1] == "-"

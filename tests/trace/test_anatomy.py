@@ -240,7 +240,8 @@ def test_a_sum_with_an_unknown_part_is_unknown_and_never_0() -> None:
     assert (found.usage.input_tokens, found.usage.output_tokens, found.usage.cache_read) == (None, 402, None)
     assert found.cached_share is None
     assert found.cost is None
-    assert "Input and cached tokens are unknown for 1 of 2 calls: their sums are lower bounds." in found.unknowns
+    assert "Input tokens are unknown for 1 of 2 calls: their sum is a lower bound." in found.unknowns
+    assert "Cached tokens are unknown for 1 of 2 calls, and so is their sum." in found.unknowns  # one told 0: no bound
 
 
 def test_a_stream_without_counts_is_told_with_what_would_have_given_them() -> None:

@@ -102,6 +102,8 @@ class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=Tru
     """When the first non-empty content, reasoning or tool delta arrived; unknown where nothing was streamed."""
     first_visible: float | None = None
     """When the first text that a user can see (content, not reasoning, not tool arguments) arrived."""
+    visible_by: float | None = None
+    """When such a text was on record, where its arrival was not timed: the latest that ``first_visible`` can be."""
     shown: bool = False
     """Whether the record says that it had text for a person to see, even if it goes on to call tools."""
     last_token: float | None = None

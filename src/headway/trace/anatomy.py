@@ -9,7 +9,7 @@ from headway.core.span import ModelCall
 from headway.core.spent import Spent
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
-from headway.trace.answer import task_ttft
+from headway.trace.answer import task_ttft, task_ttft_most
 from headway.trace.loop import Turn, spent
 from headway.trace.own_totals import Told
 from headway.trace.path import Segment
@@ -85,6 +85,8 @@ class Anatomy(Struct, frozen=True, kw_only=True):
     and is no sub-agent's (not inside a tool); where it was not streamed, its end. An earlier answer without tool calls
     was read by another call, not by the user: else it would have ended the task.
     """
+    task_ttft_most: float | None = None
+    """The latest that it can have been, where it was not timed; an upper bound, and no estimate."""
     last_call_ttft: float | None
     """What a per-call dashboard would show: TTFT of the loop's last call."""
     usage: Usage
@@ -142,6 +144,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> A
         bars=bars_of(case),
         detached=tuple([tree.spans[i].id for i in held.detached]),
         task_ttft=first_visible,
+        task_ttft_most=task_ttft_most(case) if timed and first_visible is None else None,
         last_call_ttft=iterations[-1].ttft if iterations else None,
         usage=totals.usage,
         cached_share=_share(totals.usage),

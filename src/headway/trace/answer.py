@@ -44,6 +44,13 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     return _first_of(call, end, case, notes)
 
 
+def task_ttft_most(case: Study) -> float | None:
+    """The latest that the task TTFT can have been, by when a text of the loop was on record; seconds."""
+    loop = [case.tree.spans[turn.call].work for turn in case.turns if not case.in_tool[turn.call]]
+    marks = [call.visible_by for call in loop if type(call) is ModelCall and call.visible_by is not None]
+    return case.tree.axis(min(marks)) if marks else None
+
+
 def _first_of(call: ModelCall, end: float, case: Study, notes: list[str]) -> float | None:
     """When the first text of a call was seen: what was not streamed came at its end."""
     if call.first_visible is not None:

@@ -4,7 +4,7 @@ import re
 
 from findings import found, told
 from msgspec import structs
-from tasks import call
+from tasks import call, human
 
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, Span
@@ -37,19 +37,27 @@ def test_tools_and_instructions_that_every_call_reads() -> None:
     # the user's 4,000 characters are about 1,000 tokens: 39,000 stand, read by all three calls
     finding = found([with_chars(first, system=8_000, user=4_000), *rest])["standing-prompt"]
     assert finding.title == (
-        "The first call reads about 39,000 tokens before anything was done: tools and instructions, which 3 calls of"
-        " the task read."
+        "The first call reads about 39,000 tokens that nobody said in this task, such as instructions and tools;"
+        " 3 calls read them."
     )
     assert finding.tokens == 117_000
     assert finding.seconds == 0.5 * 39 / 40  # of the first call's reading
-    assert finding.confidence == "likely"
+    assert finding.confidence == "possible"  # most of it is in no message
     assert "about 37,000 tokens, is in no message" in finding.evidence[1]
 
 
+def test_instructions_that_are_on_record_are_likely() -> None:
+    finding = found([with_chars(turns(40_000)[0], system=120_000, user=400)])["standing-prompt"]
+    assert finding.confidence == "likely"
+    assert "Instructions are 120,000 characters" in finding.evidence[1]
+
+
 def test_where_messages_are_not_recorded_it_is_only_possible() -> None:
-    finding = found(turns(40_000, 41_000))["standing-prompt"]
-    assert finding.confidence == "possible"
-    assert "earlier conversation" in finding.check
+    assert found(turns(40_000, 41_000))["standing-prompt"].confidence == "possible"
+
+
+def test_after_an_earlier_task_of_the_session_it_holds_that_conversation() -> None:
+    assert "standing-prompt" not in found([human("wait", -20, 0), *turns(40_000, 41_000)])
 
 
 def test_a_long_text_of_the_users_is_no_standing_prompt() -> None:

@@ -1,5 +1,6 @@
 """`headway check`: what is wrong with a configuration, before anything is started with it."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -20,20 +21,23 @@ def check(
 ) -> None:
     """Check a configuration: every mistake at once, each with its line. Exit status 1 if there is any.
 
+    Environment variables that it names have to be set, as they have to be for headway serve.
+
     Editors that read JSON schemas complete and check the file as it is written: headway check --schema > schema.json
 
     [bold]Example:[/]  headway check headway.toml
     """
     import msgspec
 
-    from headway.app.config.reading import BadConfigError, load_config
+    from headway.app.config.checking import check_config
+    from headway.app.config.reading import BadConfigError
     from headway.app.config.written import File
 
     if schema:
         typer.echo(msgspec.json.format(msgspec.json.encode(File.model_json_schema())).decode())
         return
     try:
-        load_config(config)
+        check_config(config, os.environ)
     except BadConfigError as error:
         if not as_json:
             raise

@@ -115,10 +115,11 @@ def _mistake(detail: ErrorDetails, places: Places) -> Mistake:
             problem = detail["msg"].removeprefix("Value error, ")
         case _:
             problem = f"{detail['msg'].removeprefix('Input ')}, not {reprlib.repr(detail['input'])}"
-    return Mistake(line=places.line(key), key=_dotted(key), problem=problem)
+    return Mistake(line=places.line(key), key=dotted(key), problem=problem)
 
 
-def _dotted(key: Key) -> str:
+def dotted(key: Key) -> str:
+    """A key as a person writes it, e.g. ``replicas[1].url``."""
     text = ""
     for piece in key:
         text += f"[{piece}]" if isinstance(piece, int) else f".{piece}" if text else piece

@@ -176,6 +176,8 @@ class Account(Struct, frozen=True, kw_only=True):
     """What is known to have failed; ``null`` where that is nothing and nobody saw how some tools ended."""
     retries: int | None
     task_ttft_s: float | None
+    task_ttft_at_most_s: float | None
+    """Where it was not timed: when a text was on record, which is the latest that it can have been."""
     last_call_ttft_s: float | None
     human_s: float | None
     """Inside the task."""
@@ -223,6 +225,7 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
             failures=None if anatomy.unseen and not anatomy.failures else anatomy.failures,
             retries=anatomy.retries,
             task_ttft_s=anatomy.task_ttft,
+            task_ttft_at_most_s=anatomy.task_ttft_most,
             last_call_ttft_s=anatomy.last_call_ttft,
             human_s=anatomy.human if timed else None,
             waited_before_s=anatomy.waited_before if timed else None,

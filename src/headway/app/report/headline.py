@@ -70,7 +70,9 @@ def _noun(account: TaskAccount, phase: Phase) -> str:
 
 def _first_output(anatomy: Anatomy, decimals: int) -> str:
     task, call = anatomy.task_ttft, anatomy.last_call_ttft
-    if task is None:
+    if task is None and anatomy.task_ttft_most is not None:
+        user = f"the user saw the first output after ≤ {seconds(anatomy.task_ttft_most, decimals)}"
+    elif task is None:
         user = "when the user saw the first output is unknown"
     else:
         user = f"the user saw the first output after {seconds(task, decimals)}"

@@ -17,7 +17,8 @@ MEASURED: dict[str, str] = {
     "pieces tile E2E without gap or overlap.",
     "slack": "How much longer the span could take before the task's end would move; ? where how long it took is "
     "unknown, as of one of several tools in one gap.",
-    "task TTFT": "From the user's request to the first text that a user can see: neither reasoning nor tool arguments.",
+    "task TTFT": "From the user's request to the first text that a user can see: neither reasoning nor tool arguments."
+    " With ≤, not timed: it had come when the record had its text.",
     "last call TTFT": "From the last call's request to its first token: what a per-call dashboard would show.",
     "ms/token": "TPOT: (last token - first token) / (output tokens - 1) on streamed calls; else derived, by the "
     "engine's own figures: decode time / (tokens decoded - 1).",

@@ -22,7 +22,7 @@ def standing_prompt(case: Case) -> Iterable[Finding]:
     """The first call reads very much that nobody has said yet, and all that follow read it with it."""
     chat = next((chat for chat in case.chats if not case.study.in_tool[chat[0]]), list[int]())
     read = case.call(chat[0]).usage.input_tokens if chat else None
-    if read is None:
+    if read is None or case.anatomy.waited_before is not None:  # an earlier task's conversation is in it
         return
     prompt = case.call(chat[0]).prompt
     standing = read if prompt is None else read - sum(part.chars for part in _said(prompt)) // CHARS
@@ -37,12 +37,13 @@ def standing_prompt(case: Case) -> Iterable[Finding]:
         paid < MONEY * whole if paid is not None and whole else nearly_all(cached, sum(each))
     ):
         return
-    confidence: Confidence = "possible" if prompt is None else "likely"
+    rest = standing if prompt is None else max(read - sum(part.chars for part in prompt) // CHARS, 0)
+    confidence: Confidence = "likely" if rest <= standing / 2 else "possible"
     reading = case.spent(chat[0], PREFILL) * standing / read if case.timed else 0.0
     yield Finding(
         name="standing-prompt",
-        title=f"The first call reads about {round(standing, -3):,} tokens before anything was done: tools and"
-        f" instructions, which {plural(len(calls), 'call')} of the task read.",
+        title=f"The first call reads about {round(standing, -3):,} tokens that nobody said in this task, such as"
+        f" instructions and tools; {plural(len(calls), 'call')} read them.",
         seconds=reading or None,
         cost=paid,
         tokens=sum(again),
@@ -56,11 +57,10 @@ def standing_prompt(case: Case) -> Iterable[Finding]:
                     else "."
                 )
             ),
-            _made_of(prompt, read),
+            _made_of(prompt, rest),
         ),
-        check="Print the first request: count the tools and the length of their descriptions and of the system text."
-        if prompt is not None
-        else "Print the first request: it may also hold an earlier conversation, or a long text that the user gave.",
+        check="Print the first request: count the tools and the length of their descriptions and of the system text;"
+        " see that it holds no earlier conversation.",
         remedy="Offer only the tools that the task can need (by stage, or by a search for tools), shorten their"
         ' descriptions, and load instructions when they are needed; `--what-if "prefill 0.5x"` tells what reading half'
         " would save. What has to stay belongs at the very beginning, unchanged, so that caches keep it.",
@@ -72,13 +72,12 @@ def _said(prompt: Sequence[Part]) -> Iterable[Part]:
     return (part for part in prompt if part.role in SAID)
 
 
-def _made_of(prompt: Sequence[Part] | None, read: int) -> str:
+def _made_of(prompt: Sequence[Part] | None, rest: int) -> str:
     if prompt is None:
-        return "What the prompt is made of is not in the record: it is taken to be tools and instructions."
+        return "What the prompt is made of is not in the record: a long text of the user's may be in it, too."
     said = sum(part.chars for part in _said(prompt))
     told = sum(part.chars for part in prompt) - said
-    rest = max(read - (said + told) // CHARS, 0)
     return (
         f"Instructions are {told:,} characters, what was said {said:,}, at about {CHARS} characters a token; the rest,"
-        f" about {round(rest, -3):,} tokens, is in no message: the tools, in all likelihood."
+        f" about {round(rest, -3):,} tokens, is in no message on record: tools, or an earlier conversation."
     )

@@ -4,7 +4,11 @@ from claude_rows import ONE_TURN, agent, parent, result, row, says, step, take, 
 from importing import document, read
 from sessions import assert_unharmed, calls, lines, reasons, tools
 
+from headway.app.report.headline import headline
+from headway.trace.account import account_of
+from headway.trace.anatomy import dissect
 from headway.trace.sources.claude.session import ClaudeCode
+from headway.trace.sources.verdict import judge
 
 
 def test_a_resumed_session_repeats_rows_which_count_once() -> None:
@@ -66,3 +70,16 @@ FIXTURES = [lines(ONE_TURN), lines([*parent(), *agent()])]
 
 def test_no_damage_raises() -> None:
     assert_unharmed(ClaudeCode, FIXTURES)
+
+
+def test_the_first_block_of_text_bounds_when_the_user_saw_it() -> None:
+    thought = says(1, "m1", {"type": "thinking", "thinking": "hm"})
+    (piece,), _ = take([ONE_TURN[0], thought, *ONE_TURN[1:]])
+    account = account_of(piece.spans, judge(piece.spans, "any", piece.timing))
+    assert (account.anatomy.task_ttft, account.anatomy.task_ttft_most) == (None, 2)
+    assert "the user saw the first output after ≤ 2.000 s" in headline(account)
+
+
+def test_where_no_text_was_written_nothing_bounds_it() -> None:
+    (piece,), _ = take([*ONE_TURN[:1], *ONE_TURN[2:4]])
+    assert dissect(piece.spans).task_ttft_most is None

@@ -56,7 +56,14 @@ def test_claude_code_22686_a_count_that_no_whole_answer_could_have_is_unknown() 
 def test_counts_that_are_absent_are_unknown() -> None:
     answer = row("assistant", 2, [text("Hi")])
     (piece,), _ = take([row("user", 0, "Hello"), answer])
-    assert calls(piece) == [ModelCall(model="unknown", prompt=(part("user", "Hello"),), answer=part("assistant", "Hi"))]
+    assert calls(piece) == [
+        ModelCall(
+            model="unknown",
+            visible_by=piece.spans[-1].end,
+            prompt=(part("user", "Hello"),),
+            answer=part("assistant", "Hi"),
+        )
+    ]
     assert not any("Cache" in remark for remark in piece.remarks)
 
 

@@ -32,6 +32,8 @@ class Answer(Struct):
     said: list[str] = field(default_factory=list[str])
     tools: list[ToolCallRef] = field(default_factory=list[ToolCallRef])
     cost: float | None = None
+    visible_by: float | None = None
+    """When its first block of text was written down."""
 
     def take(self, row: Row, message: Message, at: float | None) -> None:
         """Another row of it. Of the counts the largest is kept: earlier rows carry what had been streamed by then."""
@@ -47,12 +49,17 @@ class Answer(Struct):
         self.finish_reason = message.stop_reason or self.finish_reason
         self.cost = row.cost if self.cost is None else self.cost
         if isinstance(message.content, str):
-            self.said.append(message.content)
+            self._say(message.content, at)
 
-    def say(self, block: Block) -> None:
+    def say(self, block: Block, at: float | None) -> None:
         """A block of text."""
         if block.text is not None:
-            self.said.append(block.text)
+            self._say(block.text, at)
+
+    def _say(self, words: str, at: float | None) -> None:
+        self.said.append(words)
+        if self.visible_by is None and words.strip():
+            self.visible_by = at
 
     def use(self, name: str, call_id: str | None, arguments: bytes) -> None:
         """A block that asks for a tool."""
@@ -83,6 +90,7 @@ class Answer(Struct):
                 cache_read=read,
                 cache_write=written,
             ),
+            visible_by=None if self.entry.error else self.visible_by,
             finish_reason=self.finish_reason,
             attempts=self.attempts,
             tool_calls=tuple(self.tools),

@@ -186,7 +186,7 @@ class Thread:
             if block.type == "tool_use":
                 self._use(answer, block, at)
             else:
-                answer.say(block)
+                answer.say(block, at)
         return None
 
     def _ask(self, key: str, row: Row, at: float | None) -> Answer:

@@ -15,6 +15,7 @@ class Marks(Struct, frozen=True, omit_defaults=True):
     setbacks: tuple[Setback, ...] = ()
     sent_before: int | None = None
     first_visible: float | None = None
+    visible_by: float | None = None
     shown: bool = False
     last_token: float | None = None
     engine: EngineTimings | None = None

@@ -1,0 +1,62 @@
+"""Files of which each line is well, and that could not be served from."""
+
+from pathlib import Path
+
+import pytest
+
+from headway.app.config.checking import check_config
+from headway.app.config.reading import BadConfigError, Mistake
+
+KEYS = """
+[[replicas]]
+url = "http://127.0.0.1:8000"
+
+[[replicas]]
+url = "https://api.example.com/v1"
+key_env = "EXAMPLE_KEY"
+"""
+
+TIERS = """
+[[replicas]]
+url = "http://127.0.0.1:8000"
+
+[tiers.basic]
+models = ["small"]
+
+[models.auto]
+tier = "basic"
+
+[[models.auto.rules]]
+tier = "premium"
+with_tools = true
+"""
+
+
+def mistakes(path: Path, text: str, **environment: str) -> tuple[Mistake, ...]:
+    path.write_text(text)
+    with pytest.raises(BadConfigError) as raised:
+        check_config(path, environment)
+    return raised.value.mistakes
+
+
+def test_a_key_whose_variable_is_not_set_is_a_mistake_of_its_line(tmp_path: Path) -> None:
+    (one,) = mistakes(tmp_path / "h.toml", KEYS)
+    assert (one.line, one.key) == (7, "replicas[1].key_env")
+    assert one.problem == "the environment variable EXAMPLE_KEY is not set"
+    assert mistakes(tmp_path / "h.toml", KEYS, EXAMPLE_KEY="") == (one,), "an empty one is none"
+    check_config(tmp_path / "h.toml", {"EXAMPLE_KEY": "k"})
+
+
+def test_a_rule_that_names_a_tier_that_there_is_not(tmp_path: Path) -> None:
+    (one,) = mistakes(tmp_path / "h.toml", TIERS)
+    assert (one.line, one.key) == (12, "models.auto.rules[0].tier")
+    assert one.problem == "there is no tier 'premium'; give it a table [tiers.premium]"
+    (tmp_path / "h.toml").write_text(TIERS.replace("premium", "basic"))
+    check_config(tmp_path / "h.toml", {})
+
+
+def test_what_only_the_whole_shows(tmp_path: Path) -> None:
+    (one,) = mistakes(
+        tmp_path / "h.toml", KEYS.replace("https://api.example.com/v1", "http://127.0.0.1:8000"), EXAMPLE_KEY="k"
+    )
+    assert one.problem.startswith("Two replicas are called '127.0.0.1:8000'.")
