@@ -53,6 +53,8 @@ class Iteration(Struct, frozen=True, kw_only=True, gc=False):
     tpot_to_end: bool = False
     """Whether the last token was not timed and is taken to have come at the call's end: then ``tpot`` is the most that
     it can have been."""
+    given_again: bool = False
+    """Whether its answer was kept of an earlier call, so that no engine was asked."""
 
 
 class Anatomy(Struct, frozen=True, kw_only=True):
@@ -172,6 +174,7 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
     return Iteration(
         span=span.id,
         model=call.model,
+        given_again=call.given_again is not None,
         hop=phases[HOP],
         retry=phases[RETRY],
         queue=phases[QUEUE],

@@ -72,6 +72,7 @@ def total(
             notes,
         )
     notes += joined(works)
+    notes += _given_again(works)
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
@@ -161,6 +162,22 @@ def _so(sums: int, *, bounded: bool) -> str:
     if bounded:
         return ": their sums are lower bounds" if sums > 1 else ": their sum is a lower bound"
     return ", and so are their sums" if sums > 1 else ", and so is their sum"
+
+
+def _given_again(calls: Sequence[ModelCall]) -> list[str]:
+    """Which calls took nothing, because their answers were kept, and what these had taken."""
+    kept = [call.given_again for call in calls if call.given_again is not None]
+    if not kept:
+        return []
+    tokens = _sum([count for one in kept for count in (one.usage.input_tokens, one.usage.output_tokens)])
+    money = _sum([one.cost for one in kept])
+    took = [f"{sum(one.seconds for one in kept):,.1f} s"]
+    took += [] if tokens is None else [f"{tokens:,} tokens"]
+    took += [] if money is None else [f"${money / 1_000_000:,.6f}"]
+    note = (
+        f"Answered from the cache of answers: {_of(len(kept), calls)}. No engine was asked, so they count 0 tokens and"
+    )
+    return [f"{note} no money; without the cache they would have taken {', '.join(took)}."]
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

@@ -132,7 +132,7 @@ def _iteration(number: int, it: Iteration) -> _Part:
     terms = (it.hop, it.retry, it.queue, it.prefill, it.decode, it.model_unsplit, it.tools)
     return _Part(
         label=str(number),
-        model=it.model,
+        model=f"{it.model}, answered from the cache" if it.given_again else it.model,
         terms=dict(zip(COLUMNS, terms, strict=True)),
         tpot=it.tpot,
         tpot_by_engine=it.tpot_by_engine,

@@ -139,7 +139,10 @@ def _facts(bar: Bar, decimals: int, *, on_path: bool) -> tuple[tuple[str, str], 
         call, usage = bar.span.work, bar.span.work.usage
         facts.append(("tokens", f"{figures.count(usage.input_tokens)} in, {figures.count(usage.output_tokens)} out"))
         facts.append(("from the cache", figures.count(usage.cache_read)))
-        facts.append(("replica", figures.printable(call.replica)[:_LONGEST] if call.replica else figures.UNKNOWN))
+        if call.given_again is not None:
+            facts.append(("replica", "none: it was answered from the cache of answers"))
+        else:
+            facts.append(("replica", figures.printable(call.replica)[:_LONGEST] if call.replica else figures.UNKNOWN))
         if call.route is not None:
             facts.append(("routed because", figures.printable(call.route.reason)[:_LONGEST]))
     facts.append(("measured", of_span(bar.span)))

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct, structs
 
-from headway.core.span import ModelCall, Setback, ToolCallRef
+from headway.core.span import GivenAgain, ModelCall, Setback, ToolCallRef
 from headway.core.usage import EngineTimings
 
 
@@ -13,6 +13,7 @@ class Marks(Struct, frozen=True, omit_defaults=True):
     queued: float | None = None
     sent: float | None = None
     setbacks: tuple[Setback, ...] = ()
+    given_again: GivenAgain | None = None
     sent_before: int | None = None
     first_visible: float | None = None
     visible_by: float | None = None
