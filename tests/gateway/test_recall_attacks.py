@@ -1,7 +1,7 @@
 """One tenant tries to be given, to see or to spoil another's answers, through the door of a real gateway."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ async def house(tmp_path: Path) -> AsyncGenerator[House]:
     house.registry.close()
 
 
-def counting() -> Any:  # noqa: ANN401 - a script
+def counting() -> Callable[[object], Reply]:
     """Another answer to each call."""
     said = iter(range(1, 100))
     return lambda _: Reply(content=f"number{next(said)}")

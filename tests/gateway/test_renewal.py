@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ async def ask(served: Served, extra: str = "") -> tuple[str, str]:
     return answer.headers.get("x-headway-cache", ""), answer.body.decode()
 
 
-def answers() -> Any:  # noqa: ANN401 - a script
+def answers() -> Callable[[object], Reply]:
     """1, 2, 3 … for each call."""
     said = iter(range(1, 100))
     return lambda _: Reply(content=f"number{next(said)}")

@@ -10,6 +10,7 @@ from headway.core.usage import Usage
 from headway.gateway.observer.calls import call_line
 from headway.trace.account import TaskAccount, recorded
 from headway.trace.export.otlp import to_otlp
+from headway.trace.prices import with_own
 from headway.trace.sources.otel.otlp import Otlp
 from headway.trace.task_row import summed_up
 
@@ -35,8 +36,7 @@ MADE = call("made", 0.0, 2.0, marks=(0.0, 1.0, 2.0), usage=Usage(input_tokens=10
 
 
 def account_of(*spans: Span) -> TaskAccount:
-    price = Price(input=1_000_000, output=2_000_000, cache_read=0)
-    return recorded(spans, prices=lambda *_: price)
+    return recorded(spans, prices=with_own({"m": Price(input=1_000_000, output=2_000_000, cache_read=0)}))
 
 
 def test_it_counts_no_tokens_and_no_money() -> None:
