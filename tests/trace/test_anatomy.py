@@ -343,3 +343,10 @@ def test_the_terms_sum_to_e2e_for_any_forest(spans: list[Span]) -> None:
     assert Phase.HUMAN not in found.phases
     assert all(bar.slack == 0 for bar in found.bars if bar.on_path)
     assert not lost(spans, [bar.span for bar in found.bars])
+
+
+def test_of_a_first_output_that_is_unknown_it_is_not_said_whose_it_is() -> None:
+    calls = [amended(one, stream=None) for one in (call("a", 0, 2, "root"), call("b", 2, 4, "root"))]
+    notes = dissect([step("root", 0, 4), *calls]).unknowns
+    told = [note for note in notes if note.startswith("Task TTFT")]
+    assert told == ["Task TTFT is unknown: the answer's first visible text was not timed."]

@@ -36,12 +36,13 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
             f"Text stood beside the tool calls of {beside:,} earlier answer{'s' * (beside > 1)}; whether the user was"
             " shown it is not recorded, so task TTFT does not count it."
         )
-    if len(answers) > 1:
+    first = _first_of(call, end, case, notes)
+    if first is not None and len(answers) > 1:
         notes.append(
             f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
             " been read by another call, not by the user."
         )
-    return _first_of(call, end, case, notes)
+    return first
 
 
 def task_ttft_most(case: Study) -> float | None:
