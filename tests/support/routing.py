@@ -2,7 +2,8 @@
 
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
 from headway.core.task import SessionId, SpanId, TaskId
-from headway.policy.route import Prefix, RouteDone, RoutePolicy, RouteRequest, RouteSent, RouteStarted
+from headway.policy.lengths import Prefix
+from headway.policy.route import RouteDone, RoutePolicy, RouteRequest, RouteSent, RouteStarted
 
 A, B, C = ReplicaId("a"), ReplicaId("b"), ReplicaId("c")
 

@@ -13,7 +13,8 @@ from typing import TypeVar
 from msgspec import Struct
 from xxhash import xxh3_128, xxh3_128_digest
 
-from headway.policy.messages import Message, Utterance, decode, spoken, substance
+from headway.policy.lengths import Beginning, Prefix, prefixes
+from headway.policy.messages import Message, Utterance, decode, size, spoken, substance
 from headway.policy.turn import Turn
 
 SHORT = 2048
@@ -46,6 +47,14 @@ class History(Struct, kw_only=True, gc=False):
     """What the history says was answered to ``known``; ``None`` if the client left that out."""
     news: Sequence[Message] = ()
     """The messages after ``known``, the reply included; all of them if nothing is known."""
+    links: list[tuple[int, int]] | None = None
+    """A digest and the characters of each message that was read; ``None``: nobody wants to know."""
+    prompt: tuple[Prefix, ...] = ()
+    """All of the history, where somebody does."""
+    size: int = 0
+    """Its characters."""
+    lent: Turn | None = None
+    """The turn that ``prompt`` continues, which no longer needs its own."""
 
 
 class Chains:
@@ -56,12 +65,14 @@ class Chains:
         self._lengths: dict[int, int] = {}
         self._chains: dict[int, tuple[Turn, ...]] = {}
 
-    def read(self, messages: bytes) -> History:
-        """Recognise a raw JSON array of messages."""
+    def read(self, messages: bytes, beginning: Beginning | None = None) -> History:
+        """Recognise a raw JSON array of messages; with the ``beginning`` of its prompt, measure that too."""
         end = messages.rfind(b"]")
         if end < SHORT:
-            return self._slow(messages, None)
-        return self._fast(messages, end) or self._slow(messages, (end, xxh3_128_digest(memoryview(messages)[:end])))
+            return self._slow(messages, None, beginning)
+        return self._fast(messages, end, beginning) or self._slow(
+            messages, (end, xxh3_128_digest(memoryview(messages)[:end])), beginning
+        )
 
     def add(self, turn: Turn) -> None:
         """Let later requests find ``turn``; one that could not be read is never found."""
@@ -83,7 +94,7 @@ class Chains:
             if not self._lengths[length]:
                 del self._lengths[length]
 
-    def _fast(self, messages: bytes, end: int) -> History | None:
+    def _fast(self, messages: bytes, end: int, beginning: Beginning | None) -> History | None:
         """Hash the prefix that ends where a known request is exactly as long; the latest such end first."""
         lengths, view, gap, tries, cut = self._lengths, memoryview(messages), _gap(messages), TRIES, end
         while cut >= SHORT and tries:
@@ -92,22 +103,24 @@ class Chains:
                 stream = xxh3_128(view[:cut])
                 known = self._raw.get((cut, stream.digest()))
                 if known and cut == end:
-                    return _repeated(known)
+                    return _repeated(known, beginning)
                 if known:
                     news = decode(b"[" + messages[cut + 1 :])
                     if news is None:
                         return None
                     stream.update(view[cut:end])
-                    return _extended(known, (end, stream.digest()), news)
+                    return _extended(known, (end, stream.digest()), news, beginning)
             cut = messages.rfind(gap, 0, cut - 1) + 1
         return None
 
-    def _slow(self, messages: bytes, raw: tuple[int, bytes] | None) -> History:
+    def _slow(self, messages: bytes, raw: tuple[int, bytes] | None, beginning: Beginning | None) -> History:
         """Read every message; the longest known chain wins, and under it whoever said the same."""
         everything = decode(messages)
         if everything is None:
             return History()
         history, chains, after = History(raw=raw, chain=0, news=everything), self._chains, 0
+        if beginning is not None:
+            history.links = []
         for position, message in enumerate(everything, start=1):
             _follow(history, message)
             if history.chain in chains and message.role != "assistant":
@@ -121,6 +134,8 @@ class Chains:
             news = history.news = everything[after:]
             if news[0].role == "assistant":
                 history.reply = spoken(news[0])
+        if beginning is not None and history.links is not None:
+            history.prompt, history.size = prefixes(beginning, history.links)
         return history
 
 
@@ -150,12 +165,12 @@ def _gap(messages: bytes) -> bytes:
     return b'}, {"' if messages[colon + 2 : colon + 3] == b" " else b'},{"'
 
 
-def _repeated(same: Sequence[Turn]) -> History | None:
+def _repeated(same: Sequence[Turn], beginning: Beginning | None) -> History | None:
     """The history of ``same`` once more; ``None`` where it must be read, as others may be at this point too."""
-    if any(turn.descends for turn in same):
-        return None
     before = same[-1]
-    return History(
+    if any(turn.descends for turn in same) or not _lends(before, beginning):
+        return None
+    history = History(
         raw=before.raw,
         chain=before.chain,
         said=before.said,
@@ -163,11 +178,18 @@ def _repeated(same: Sequence[Turn]) -> History | None:
         specific=before.specific,
         same=same,
     )
+    if beginning is not None:
+        history.prompt, history.size, history.lent = before.prompt, before.size, before
+    return history
 
 
-def _extended(known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message]) -> History:
-    """The history of ``known`` with ``news`` after it."""
+def _extended(
+    known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message], beginning: Beginning | None
+) -> History | None:
+    """The history of ``known`` with ``news`` after it; ``None`` where it must be read."""
     before = known[-1]
+    if not _lends(before, beginning):
+        return None
     history = History(
         raw=raw,
         chain=before.chain,
@@ -176,11 +198,20 @@ def _extended(known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message]
         specific=before.specific,
         known=known,
         news=news,
+        links=None if beginning is None else [],
     )
     history.reply = _follow(history, news[0])
     for message in news[1:]:
         _follow(history, message)
+    if beginning is not None and history.links is not None:
+        history.prompt, history.size = prefixes(beginning, history.links, before.prompt, before.size)
+        history.lent = before
     return history
+
+
+def _lends(before: Turn, beginning: Beginning | None) -> bool:
+    """Whether the prompt of ``before`` can be continued, where one is wanted; a turn lends its own once."""
+    return beginning is None or (before.seed == beginning.seed and bool(before.prompt))
 
 
 def _follow(history: History, message: Message) -> Utterance | None:
@@ -189,6 +220,8 @@ def _follow(history: History, message: Message) -> Utterance | None:
     if role == "assistant":
         reply = spoken(message)
         history.said = hash((history.said, reply))
+        if history.links is not None:
+            history.links.append((hash((history.chain, history.said)), size(message)))
         return reply
     said = substance(message)
     history.chain = hash((history.chain, role, message.tool_call_id, said))
@@ -198,4 +231,6 @@ def _follow(history: History, message: Message) -> Utterance | None:
         history.specific += len(said)
         if history.root is None and role == "user":
             history.root = history.chain
+    if history.links is not None:
+        history.links.append((hash((history.chain, history.said)), len(said)))
     return None

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
 from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
+from headway.policy.lengths import Lengths, Prefix, corrected
 from headway.policy.memory import Memory, Tenant
 from headway.policy.messages import IssuedCall, canonical, utterance, visible
 from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
@@ -40,6 +41,8 @@ class CallAnswered(Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: tuple[IssuedCall, ...] = ()
     ended_at: float
     finish_reason: str | None = None
+    input_tokens: int | None = None
+    """Of the whole prompt, as the engine has counted them."""
 
 
 class CallFailed(Struct, frozen=True, kw_only=True, gc=False):
@@ -57,11 +60,13 @@ class Identifier:
     Args:
         new_id: gives 32 lower-case hex digits that were never given before; span ids are their first 16.
         max_bytes: bound of everything remembered, all tenants together.
+        measure: whether prompts are measured, for those who decide where calls go.
     """
 
-    def __init__(self, new_id: Callable[[], str], max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, new_id: Callable[[], str], max_bytes: int = MAX_BYTES, *, measure: bool = False) -> None:
         self._new_id = new_id
         self._memory = Memory(max_bytes)
+        self._lengths = Lengths() if measure else None
 
     @property
     def bytes(self) -> int:
@@ -73,11 +78,21 @@ class Identifier:
         """Calls remembered at present."""
         return len(self._memory)
 
+    def prompt(self, span: SpanId) -> tuple[Prefix, ...]:
+        """The prompt of a call that was decided on just now; empty where prompts are not measured or it was not read.
+
+        Its digests begin with the tenant, the model as it was asked for and the tools.
+        """
+        turn = self._memory.turn(span)
+        return () if turn is None else turn.prompt
+
     def decide(self, opening: CallOpening, now: float) -> Identity:
         """The task of a call that arrives at ``now``. Never fails: what cannot be read is a new task."""
         said = declared(opening.headers, opening.tenant, opening.body_session)
         tenant = self._memory.tenant(opening.tenant)
-        history = tenant.chains.read(opening.messages)
+        lengths = self._lengths
+        beginning = None if lengths is None else lengths.beginning(opening.tenant, opening.model, opening.tools)
+        history = tenant.chains.read(opening.messages, beginning)
         request = Request(
             messages=opening.messages,
             tools=opening.tools,
@@ -109,6 +124,10 @@ class Identifier:
             agent=agent,
             specific=history.specific,
         )
+        if beginning is not None:
+            turn.prompt, turn.size, turn.seed, turn.model = history.prompt, history.size, beginning.seed, opening.model
+            if history.lent is not None:
+                self._memory.lent(history.lent)
         if link is not None:
             turn.evidence, turn.descends, turn.opener = link.evidence, link.descends, link.opener
             if link.turn.task == turn.task:
@@ -129,6 +148,9 @@ class Identifier:
             turn.state = "failed"
             return
         turn.state = "answered"
+        if self._lengths is not None and event.input_tokens is not None and turn.size:
+            self._lengths.counted(turn.model, turn.size, event.input_tokens)
+            turn.prompt = corrected(turn.prompt, event.input_tokens)
         said, issued = visible(event.content), event.tool_calls
         turn.answer = utterance(said, issued)
         if issued:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from headway.core.fleet import ReplicaId
 from headway.core.task import SpanId
-from headway.policy.route import Prefix
+from headway.policy.lengths import Prefix
 
 LEAST: Final = 512
 """Tokens of a shared prefix below which computing it again is quicker than waiting for it."""

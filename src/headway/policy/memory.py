@@ -15,6 +15,8 @@ TURN_BYTES = 1_300
 """Memory of one call with its index entries, at most: measured with tracemalloc, see the tests."""
 TOOL_BYTES = 450
 """Memory of one issued tool call without its arguments."""
+PREFIX_BYTES = 132
+"""Memory of one prefix of a prompt that is measured."""
 TENANT_BYTES = 2_000
 """Memory of a tenant's empty indexes."""
 
@@ -60,7 +62,7 @@ class Memory:
     def add(self, turn: Turn, tenant: Tenant) -> None:
         """Remember ``turn`` among what is known of its ``tenant``, forgetting others for it."""
         before = self._turns.pop(turn.span, None)
-        turn.charge = TURN_BYTES + len(turn.session) + len(turn.task)
+        turn.charge = TURN_BYTES + len(turn.session) + len(turn.task) + PREFIX_BYTES * len(turn.prompt)
         self._ledger.bytes += turn.charge
         if not tenant.turns:
             self._tenants[turn.tenant] = tenant
@@ -83,6 +85,12 @@ class Memory:
                 turn.charge += (taken := TOOL_BYTES + len(call.id) + len(call.name))
                 self._ledger.bytes += taken
         self._fit()
+
+    def lent(self, turn: Turn) -> None:
+        """The prompt of ``turn`` is kept with a later one from now on."""
+        given, turn.prompt = PREFIX_BYTES * len(turn.prompt), ()
+        turn.charge -= given
+        self._ledger.bytes -= given
 
     def used(self, turn: Turn, tenant: Tenant, delivered: tuple[OpenTool, ...]) -> None:
         """``turn`` was useful: it is forgotten last; and those of its tools are done."""

@@ -149,6 +149,14 @@ def substance(message: Message) -> str:
     return "" if content is None else "\x00".join([_part(part) for part in content])
 
 
+def size(message: Message) -> int:
+    """Characters of what an assistant's message says and calls."""
+    said = len(text(message))
+    if message.tool_calls:
+        return said + sum([len(call.function.name) + len(call.function.arguments) for call in message.tool_calls])
+    return said + sum([len(call.name) + len(call.arguments) for call in calls(message)])
+
+
 def _part(part: Part) -> str:
     if part.text is not None:
         return part.text

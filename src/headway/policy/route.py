@@ -7,15 +7,13 @@ from msgspec import Struct
 from headway.core.fleet import FleetView, Replica, ReplicaId
 from headway.core.span import Receipt
 from headway.core.task import SessionId, SpanId, TaskId
+from headway.policy.lengths import Prefix
 
 Refusal = Literal[
     "unknown_model",  # no replica serves it
     "unhealthy",  # those that do are all down, or there is none at all
     "excluded",  # those that are up were all tried for this call already
 ]
-
-Prefix = tuple[int, int]
-"""The beginning of a prompt up to the end of one of its messages: a digest of all of it, and its length in tokens."""
 
 
 class RouteRequest(Struct, frozen=True, kw_only=True, gc=False):

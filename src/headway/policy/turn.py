@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from headway.core.task import Evidence, SessionId, SpanId, TaskId
+from headway.policy.lengths import Prefix
 from headway.policy.messages import Utterance
 from headway.policy.phrases import Piece
 
@@ -64,5 +65,13 @@ class Turn(Struct, eq=False, kw_only=True, gc=False):
     """A later request was taken for its continuation."""
     passages: tuple[Piece, ...] = ()
     """The texts of its answer that can be found."""
+    prompt: tuple[Prefix, ...] = ()
+    """Its history, where somebody wants that measured; a later turn that continues it takes this over."""
+    seed: int = 0
+    """With what the digests of ``prompt`` begin."""
+    model: str = ""
+    """Which was asked for, where that is wanted."""
+    size: int = 0
+    """Characters of ``prompt``, tools included."""
     charge: int = 0
     """Bytes that it is accounted for, its texts and its open tools apart."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from routing import A, B, C, chain
 
 from headway.core.fleet import ReplicaId
-from headway.policy.route import Prefix
+from headway.policy.lengths import Prefix
 from headway.policy.routing.prefixes import HELD_BYTES, Holding, Prefixes
 
 SYSTEM = (1, 100)

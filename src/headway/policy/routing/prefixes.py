@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from headway.core.fleet import ReplicaId
-from headway.policy.route import Prefix
+from headway.policy.lengths import Prefix
 
 MAX_BYTES: Final = 32 * 1024 * 1024
 HELD_BYTES: Final = 340
