@@ -27,6 +27,7 @@ ON_UVLOOP = {
     "test_resend",
     "test_server",
     "test_telemetry",
+    "test_turns",
     "test_unforeseen",
     "test_upstream",
     "test_usage",

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.clock import Clock, SystemClock
 from headway.core.config import Limits, Recording
@@ -21,7 +21,9 @@ from headway.gateway.door import Door
 from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.naming import Naming
+from headway.gateway.scheduling import Scheduling, open_turns
 from headway.gateway.tariff import Tariff
+from headway.gateway.turns import Turns
 from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
 from headway.policy.route import RoutePolicy
@@ -70,12 +72,22 @@ class Raw(Struct, frozen=True):
 class Served:
     """A running gateway."""
 
-    def __init__(self, gateway: Gateway, port: int, recorder: Recorder, written: SpanList) -> None:
+    def __init__(
+        self, gateway: Gateway, port: int, recorder: Recorder, written: SpanList, turns: Turns | None = None
+    ) -> None:
         self.gateway = gateway
         self.port = port
         self.url = f"http://127.0.0.1:{port}/v1"
         self._recorder = recorder
         self._written = written
+        self._turns = turns
+
+    async def until_waiting(self, count: int) -> None:
+        """Come back when ``count`` calls wait for their turn."""
+        assert self._turns is not None
+        async with asyncio.timeout(10):
+            while self._turns.waiting != count:  # noqa: ASYNC110 - nobody is told when it changes
+                await asyncio.sleep(0.001)
 
     def client(self, **options: Any) -> openai.AsyncOpenAI:  # noqa: ANN401 - the client's own options
         """An OpenAI client that does not hide failures by trying again."""
@@ -163,6 +175,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     cache: Opening | None = None,
     tariff: Tariff | None = None,
     passes: Passes | None = None,
+    scheduling: Scheduling | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -170,25 +183,33 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
         for number, engine in enumerate(engines)
     ]
     written = SpanList()
+    fleet, clock, policy = LiveFleet(replicas), clock or SystemClock(), policy or LeastLoaded()
+    identifier = identifier or Identifier(Ids(), measure=scheduling is not None)
+    turns = open_turns(scheduling, policy, fleet, identifier, clock)
     with Recorder(written, capacity=10_000, interval=0.01) as recorder:
         gateway = Gateway(
-            LiveFleet(replicas),
-            policy=policy or LeastLoaded(),
-            identifier=(identifier or Identifier(Ids())) if observed else None,
+            fleet,
+            policy=policy,
+            identifier=identifier if observed else None,
             recorder=recorder if observed else None,
             limits=limits or Limits(),
             recording=recording or Recording(),
-            clock=clock or SystemClock(),
-            passes=passes or Passes(door=door, naming=naming, cache=cache, tariff=tariff),
+            clock=clock,
+            passes=structs.replace(
+                passes or Passes(door=door, naming=naming, cache=cache, tariff=tariff),
+                turns=turns,
+                batch=frozenset() if scheduling is None else scheduling.batch,
+            ),
         )
         _, port = await gateway.start(host, 0, names)
         try:
-            yield Served(gateway, port, recorder, written)
+            yield Served(gateway, port, recorder, written, turns)
         finally:
             await gateway.close(drain=2)
         assert not gateway.open_connections, "a client's connection was left behind"
         assert not gateway.upstream.open_connections, "an engine's connection was left behind"
         assert not any(load.in_flight for load in gateway.fleet.view().loads), "a call was left counted as in flight"
+        assert turns is None or not turns.waiting, "a call was left waiting"
         assert gateway.journal.faults == 0
 
 

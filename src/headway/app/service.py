@@ -33,6 +33,7 @@ from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
 from headway.gateway.policies import DEFAULT, load
+from headway.gateway.scheduling import Scheduling, open_turns, wants_all
 from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.identify import Identifier
@@ -69,6 +70,8 @@ class Service(Struct, frozen=True, kw_only=True):
     """``None``: nothing is recorded."""
     keep_text: bool = False
     policy: str = DEFAULT
+    scheduling: Scheduling | None = None
+    """How calls take turns; ``None``: each is sent as it comes."""
     limits: Limits = Limits()
     drain: float = DRAIN_SECONDS
     export: Endpoint | None = None
@@ -192,10 +195,13 @@ class _Running:
         clock = SystemClock()
         self._door = None if service.keeping is None else open_door(service.keeping, self.fleet, service.prices, clock)
         self._tariff = Tariff(service.prices, OwnModels(self.fleet)) if service.caching is not None else None
+        scheduling = service.scheduling
+        measure = scheduling is not None or wants_all(policy)
+        identifier = Identifier(new_id=Ids(clock).task, measure=measure)
         self.gateway = Gateway(
             self.fleet,
             policy=policy,
-            identifier=Identifier(new_id=Ids(clock).task),
+            identifier=identifier,
             recorder=self._recorder,
             limits=service.limits,
             recording=Recording(enabled=self._recorder is not None, keep_text=service.keep_text),
@@ -205,6 +211,8 @@ class _Running:
                 naming=None if service.catalog is None else Naming(service.catalog),
                 cache=opening_of(service.caching),
                 tariff=self._tariff,
+                turns=open_turns(scheduling, policy, self.fleet, identifier, clock),
+                batch=frozenset() if scheduling is None else scheduling.batch,
             ),
         )
 

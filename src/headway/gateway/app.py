@@ -106,6 +106,8 @@ class Gateway:
             cache=None if passes.cache is None else passes.cache(clock, self._deadlines, self._front.unforeseen),
             heeded=passes.retries is not None or passes.hedging is not None,
         )
+        if passes.turns is not None:
+            passes.turns.breakers = passes.breakers
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
         self.cache = self._wiring.cache
@@ -169,6 +171,8 @@ class Gateway:
                 await front.emptied(None)
         if self.cache is not None:
             await self.cache.close()
+        if self._wiring.passes.turns is not None:
+            self._wiring.passes.turns.close()
         await self.telemetry.close()
         await self.upstream.close()
         self._deadlines.stop()
@@ -273,6 +277,7 @@ class Gateway:
         return (
             page
             + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")
+            + (b"" if passes.turns is None else passes.turns.metrics())
             + self.further_metrics()
             + (b"" if self.cache is None else caches.page(self.cache.report()))
             + (

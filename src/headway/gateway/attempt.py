@@ -78,6 +78,8 @@ class Attempt:
     _relay: Relay
     _head: tuple[int, Headers, dict[bytes, bytes]] | None = None
     """Of an answer of which nothing else has come, where its beginning is heeded."""
+    _awaited = False
+    """Somebody waits to be told of the first token."""
     answered = False
     """An answer has begun to come, so there is a relay."""
     sent = 0.0
@@ -154,7 +156,8 @@ class Attempt:
         head = request_head(errand.request, self._way, record, len(opening) + len(body), now)
         connection.send(head + opening, body, self)
         record.sent = self.sent = connection.sent_at
-        errand.wiring.observe(RouteSent(replica=self.replica.id, task=record.task))
+        if errand.wiring.passes.turns is None:
+            errand.wiring.observe(RouteSent(replica=self.replica.id, task=record.task))
 
     def _outgoing(self) -> tuple[bytes, bytes | memoryview]:
         """The body as the engine gets it, in two pieces: the client's, and in a stream our wish to know its usage."""
@@ -186,6 +189,7 @@ class Attempt:
         self.fields = fields
         passed = answer_headers(headers, fields, self._pool.shown_as, errand.record.task)
         self.answered = True
+        self._awaited = errand.record.stream is True and wiring.passes.turns is not None
         if self._way.translated:
             speech, limit = cast("Speech", self._speech), wiring.limits.response_bytes
             self._relay = interpreted(errand.client, speech, status, passed, fields, limit=limit)
@@ -215,6 +219,16 @@ class Attempt:
             self.cut()
             self.well = False
             self._attempting.refused(self, failure(error.error, 502, error))
+            return
+        if self._awaited:
+            self._look_for_first()
+
+    def _look_for_first(self) -> None:
+        """Tell the scheduler of the first token, once."""
+        turns, first = self._errand.wiring.passes.turns, self._relay.first_token
+        if turns is not None and first is not None:
+            self._awaited = False
+            turns.started(self._errand.record, self.replica.id, first)
 
     def _let_go(self) -> None:
         """Pass on the head that was held back."""

@@ -33,7 +33,7 @@ class LiveFleet:
 
     Args:
         replicas: those to begin with; they count as healthy until something says otherwise.
-        on_change: told of each replica whose health turned: id, healthy, why.
+        on_change: told of each replica whose health turned or that left: id, healthy, why; see `watch`.
     """
 
     def __init__(
@@ -43,9 +43,13 @@ class LiveFleet:
         self._leaving: dict[ReplicaId, int] = {}
         self._view: FleetView | None = None
         self._deaf: dict[str, frozenset[ReplicaId]] = {}
-        self._on_change = on_change
+        self._watchers = [] if on_change is None else [on_change]
         for replica in replicas:
             self.put(replica)
+
+    def watch(self, watcher: Callable[[ReplicaId, bool, str], None]) -> None:
+        """Tell ``watcher``, too, of each replica whose health turned or that left: id, healthy, why."""
+        self._watchers.append(watcher)
 
     def view(self) -> FleetView:
         """What a policy decides on; built anew only when a replica comes, goes or is replaced."""
@@ -84,6 +88,8 @@ class LiveFleet:
             self._leaving[replica] = in_flight
         self._view = None
         self._deaf.clear()
+        for watcher in self._watchers:
+            watcher(replica, False, "removed")  # noqa: FBT003 - the watchers' signature
 
     def started(self, replica: ReplicaId) -> None:
         """A call was sent to ``replica``; each needs exactly one `finished`.
@@ -116,8 +122,9 @@ class LiveFleet:
             return
         turned = state.load.healthy != healthy
         state.load.healthy, state.reason = healthy, reason
-        if turned and self._on_change is not None:
-            self._on_change(replica, healthy, reason)
+        if turned:
+            for watcher in self._watchers:
+                watcher(replica, healthy, reason)
 
     def declare(self, replica: ReplicaId, models: tuple[str, ...]) -> None:
         """Say which models ``replica`` serves; a replica that left already is passed over."""

@@ -41,6 +41,11 @@ class InterpretedStream:
     status = _OK
     refusal = None
 
+    @property
+    def first_token(self) -> float | None:
+        """When the first token came; ``None``: not yet."""
+        return self._stream.first_token
+
     def __init__(self, client: Reader, speech: Speech, limit: int) -> None:
         self._client = client
         self._speech = speech
@@ -107,6 +112,7 @@ class InterpretedWhole:
     begun = False
     said_all = False
     refusal = None
+    first_token = None
 
     def __init__(self, client: Reader, speech: Speech, status: int, headers: Headers, limit: int) -> None:
         self._client = client

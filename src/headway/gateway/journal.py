@@ -73,6 +73,7 @@ class CallRecord(Struct, eq=False, gc=False):
     renews: SpanId | None = None
     """The call whose stale answer it makes anew, and which has not waited for that."""
     queued: float = 0.0
+    """Seconds that it was held: for its turn, or for another call's answer."""
     sent: float | None = None
     attempts: int = 0
     sent_before: int | None = None
@@ -293,6 +294,7 @@ def _outcome(record: CallRecord, now: float) -> CallAnswered | CallFailed:
         tool_calls=tuple([IssuedCall(call.id, call.name, call.arguments) for call in answer.tool_calls]),
         ended_at=now,
         finish_reason=answer.finish_reason,
+        input_tokens=answer.usage.input_tokens,
     )
 
 

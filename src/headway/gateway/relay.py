@@ -47,6 +47,11 @@ class Relay(Protocol):
         """What an engine said that refused the request as it is; ``None``: it did not."""
         ...
 
+    @property
+    def first_token(self) -> float | None:
+        """When the first token came; ``None``: not yet, or nobody sees it."""
+        ...
+
     def body(self, data: bytes, now: float) -> None:
         """A piece of the answer came."""
         ...
@@ -78,6 +83,11 @@ class StreamRelay:
     begun = True
     status = _OK
     refusal = None
+
+    @property
+    def first_token(self) -> float | None:
+        """When the first token came; ``None``: not yet, or nobody sees it."""
+        return None if self._stream is None else self._stream.first_token
 
     def __init__(self, client: Reader, dialect: Dialect, limit: int, *, observed: bool, hide_usage: bool) -> None:
         self._client = client
@@ -159,6 +169,7 @@ class OpaqueRelay:
     said_all = False
     status = _OK
     refusal = None
+    first_token = None
 
     def __init__(self, client: Reader) -> None:
         self._client = client
@@ -196,6 +207,7 @@ class WholeRelay:
 
     begun = False
     said_all = False
+    first_token = None
 
     def __init__(
         self, client: Reader, dialect: Dialect, status: int, headers: Headers, limit: int, *, observed: bool

@@ -89,10 +89,21 @@ class Sending:
         self._route(now)
 
     def _route(self, now: float) -> None:
-        """Choose a replica, and send the call to it."""
+        """Have a replica chosen, at once or when it is the call's turn."""
         errand = self._errand
         record = errand.record
-        decision = self._decide(self._excluded, now)
+        if (turns := errand.wiring.passes.turns) is not None:
+            self._note_setback(now)
+            turns.arrive(self, record, errand.asks, self._excluded, now)
+        else:
+            self.decided(self._decide(self._excluded, now), now)
+
+    # --- what comes of it
+
+    def decided(self, decision: RouteDecision, now: float) -> None:
+        """As `Held.decided`: send the call to the replica that was chosen for it."""
+        errand = self._errand
+        record = errand.record
         if decision.replica is None:
             record.receipt = record.receipt or decision.receipt
             problem = self._setback or no_answer(decision, record.model, errand.dialect, errand.wiring.fleet)
@@ -103,9 +114,18 @@ class Sending:
         record.receipt = self._receipt(decision)
         self._begin(decision.replica, now)
 
-    def _decide(self, excluded: frozenset[ReplicaId], now: float) -> RouteDecision:
+    def turned_away(self, problem: Failure, receipt: Receipt) -> None:
+        """As `Held.turned_away`."""
         record = self._errand.record
-        return choose(self._errand.wiring, RouteRequest(model=record.model, task=record.task, excluded=excluded), now)
+        record.receipt = structs.replace(receipt, notes=record.notes)
+        if not self._falls_back(problem):
+            self.failed(problem)
+
+    def _decide(self, excluded: frozenset[ReplicaId], now: float) -> RouteDecision:
+        wiring, record = self._errand.wiring, self._errand.record
+        if (turns := wiring.passes.turns) is not None:
+            return turns.beside(record, self._errand.asks, excluded, now)
+        return choose(wiring, RouteRequest(model=record.model, task=record.task, excluded=excluded), now)
 
     def _receipt(self, decision: RouteDecision) -> Receipt:
         """The decision's, with what else was decided about the call."""
@@ -114,14 +134,17 @@ class Sending:
         return structs.replace(receipt, notes=notes + receipt.notes) if notes else receipt
 
     def _begin(self, replica: Replica, now: float) -> None:
-        if self._tried is not None and self._setback is not None:
-            self._tried.set_back(self._setback.error, now)
-            self._tried = None
+        self._note_setback(now)
         self._errand.record.replica = replica.id
         attempt = self._attempt = self._attempted(replica, now)
         attempt.start()
         if self._attempt is attempt and self._errand.wiring.passes.hedging is not None:
             self._await_beginning()
+
+    def _note_setback(self, now: float) -> None:
+        if self._tried is not None and self._setback is not None:
+            self._tried.set_back(self._setback.error, now)
+            self._tried = None
 
     def _attempted(self, replica: Replica, now: float) -> Attempt:
         wiring = self._errand.wiring
@@ -344,6 +367,8 @@ class Sending:
         self._stop_waiting()
         if self._attempt is not None:
             self._attempt.cut()
+        elif (turns := self._errand.wiring.passes.turns) is not None:
+            turns.leave(self._errand.record)
         if self._race is not None:
             self._race.rival.cut()
 
@@ -392,4 +417,7 @@ class Sending:
         wiring.fleet.finished(replica)
         if (breakers := wiring.passes.breakers) is not None:
             breakers.ended(replica, wiring.clock.now(), well=attempt.well, trial=attempt.trial)
-        wiring.observe(RouteDone(replica=replica, task=self._errand.record.task, failed=failed))
+        if (turns := wiring.passes.turns) is None:
+            wiring.observe(RouteDone(replica=replica, task=self._errand.record.task, failed=failed))
+        else:
+            turns.ended(self._errand.record, replica, failed=failed)

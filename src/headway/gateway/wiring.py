@@ -14,6 +14,7 @@ from headway.gateway.journal import Journal
 from headway.gateway.naming import Naming
 from headway.gateway.retrying import Retrying
 from headway.gateway.tariff import Tariff
+from headway.gateway.turns import Turns
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
 from headway.policy.route import RouteEvent, RoutePolicy
@@ -26,6 +27,8 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """Whom to let in, started and closed by whoever made it; ``None``: everybody."""
     naming: Naming | None = None
     """What names of models stand for; ``None``: for themselves."""
+    turns: Turns | None = None
+    """Whose turn it is and where it goes, started and closed with the gateway; ``None``: everybody's, by the policy."""
     batch: frozenset[str] = frozenset()
     """Tenants and keys, by id, whose calls are batch where they do not say otherwise."""
     cache: Opening | None = None

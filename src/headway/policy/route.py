@@ -95,7 +95,9 @@ class RoutePolicy(Protocol):
     """Decides where calls go. Registered by entry point in the group ``headway.route_policies``.
 
     A policy does no I/O, reads no clock and is never called from two threads at once. It passes over events that it
-    has no use for.
+    has no use for. Where it has the attribute ``wants_all = True``, requests and events come with all that is known;
+    else, where nothing else needs that, requests name the model and the task alone, and events come for calls sent and
+    done without times and tokens.
     """
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:

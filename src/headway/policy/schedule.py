@@ -17,7 +17,16 @@ from headway.policy.admission.promises import Promises, Refused
 from headway.policy.admission.window import Window
 from headway.policy.order.queue import Fairness, Queue
 from headway.policy.order.waiting import Order, Served, Waiting
-from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteLost, RoutePolicy, RouteSent, RouteStarted
+from headway.policy.route import (
+    RouteDecision,
+    RouteDone,
+    RouteEvent,
+    RouteLost,
+    RoutePolicy,
+    RouteRequest,
+    RouteSent,
+    RouteStarted,
+)
 from headway.policy.routing.candidates import able
 from headway.policy.routing.expected_seconds import ExpectedSeconds
 from headway.policy.routing.flights import Flight
@@ -57,6 +66,7 @@ class Scheduler:
         route: where calls go that may go to several replicas.
         order: whose turn it is within a tenant's calls.
         tenants: weights of tenants; 1 for those not named.
+        hold: whether calls are held back at all; without it each is sent as it comes.
         admit_tasks: whether tasks need places; without it only the windows hold calls back.
         patience: see `PATIENCE`.
     """
@@ -67,12 +77,14 @@ class Scheduler:
         order: Order,
         *,
         tenants: Mapping[str, float] = _EQUAL,
+        hold: bool = True,
         admit_tasks: bool = True,
         patience: float = PATIENCE,
     ) -> None:
         self._route = route
         self._order = order
-        self._admit_tasks = admit_tasks
+        self._hold = hold
+        self._admit_tasks = hold and admit_tasks
         self._patience = patience
         self._shared = isinstance(route, ExpectedSeconds)
         self._known = route.known if isinstance(route, ExpectedSeconds) else Knowledge()
@@ -95,6 +107,19 @@ class Scheduler:
         """Calls that wait now."""
         return len(self._where)
 
+    @property
+    def answer(self) -> int:
+        """Tokens that an answer is expected to have."""
+        return int(self._known.answer)
+
+    def holds(self, call: SpanId) -> bool:
+        """Whether ``call`` waits."""
+        return call in self._where
+
+    def wait(self, ahead: int, now: float) -> float:
+        """Seconds until ``ahead`` calls that wait now are sent; 0 where that is unknown."""
+        return self.promises.wait(ahead, now)
+
     def arrive(self, waiting: Waiting, view: FleetView, now: float) -> Refused | None:
         """Let a call wait for its turn, or say at once that its deadline cannot be met."""
         queue = self._free.get(waiting.request.model)
@@ -105,6 +130,10 @@ class Scheduler:
         else:
             self.places.abandon(waiting.request.task)
         return late
+
+    def beside(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
+        """Where a call that is under way would go if it were sent a second time; nothing is kept of it."""
+        return self._route.decide(request, view, now)
 
     def leave(self, call: SpanId) -> None:
         """Nobody waits for ``call`` any more."""
@@ -145,6 +174,7 @@ class Scheduler:
             case RouteLost(replica=replica):
                 self.places.lost(replica)
                 self._windows.pop(replica, None)
+                self._under = {call: under for call, under in self._under.items() if under.replica != replica}
                 self._unbind(replica)
             case RouteSent() | RouteStarted():
                 pass
@@ -248,7 +278,7 @@ class Scheduler:
 
     def _open(self, replica: ReplicaId, waiting: Waiting, now: float) -> bool:
         load = self._known.flights.load(replica)
-        if not load.calls:
+        if not self._hold or not load.calls:
             return True
         prompt, uncached = waiting.request.prompt, 0
         if load.prefill and prompt:
@@ -259,10 +289,6 @@ class Scheduler:
         """The first in the queue has run out of patience: a task gives up its place, one at a time; whether now."""
         if not self._admit_tasks or not replicas or now - self._pressed < self._patience / 4:
             return False
-        self._since: float | None = None
-        """Since when there has always been somebody who waits."""
-        self._full = float("-inf")
-        """When the fleet was full last."""
         self._pressed = now
         return self.places.press(max(replicas, key=self.places.count))
 

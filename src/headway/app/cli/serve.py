@@ -55,7 +55,10 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     keep_text: Annotated[
         bool | None, typer.Option("--keep-text", help="Record prompts and answers too.", show_default=False)
     ] = None,
-    policy: Annotated[str | None, typer.Option(help="Routing policy, by name; default: least-loaded.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Routing policy; default: least-loaded, expected-seconds where calls take turns."),
+    ] = None,
     body_bytes: Annotated[str | None, typer.Option(help="Largest request, e.g. 32MiB; default: 16MiB.")] = None,
     response_bytes: Annotated[
         str | None, typer.Option(help="Largest whole answer, and event of a stream; default: 64MiB.")

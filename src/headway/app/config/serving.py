@@ -17,6 +17,7 @@ from headway.app.service import Service
 from headway.core import config, fleet, own_prices
 from headway.core.errors import BadInputError
 from headway.core.log_lines import LogFormat
+from headway.gateway import policies, scheduling
 from headway.gateway.engines import EngineSpec
 from headway.gateway.models import find
 from headway.gateway.observer.endpoint import Endpoint
@@ -91,7 +92,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         BadInputError: two replicas have one id, or a key's variable is not set.
         NotFoundError: the local model is not there.
     """
-    gateway = file.gateway
+    gateway, turns = file.gateway, _scheduling(file)
     store = folder / gateway.store if gateway.store is not None else config.default_store()
     return Service(
         upstreams=replicas_of(file.replicas, environment),
@@ -102,7 +103,8 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         admin_port=gateway.admin_port if gateway.admin else None,
         store=store if gateway.record else None,
         keep_text=gateway.keep_text,
-        policy=gateway.policy,
+        policy=gateway.policy or (policies.DEFAULT if turns is None else scheduling.DEFAULT),
+        scheduling=turns,
         limits=config.Limits(**dict(gateway.limits)),
         drain=gateway.drain,
         export=_export(file, environment),
@@ -112,6 +114,21 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         keeping=keeping_of(file, folder, environment),
         caching=caching_of(file.cache, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
+    )
+
+
+def _scheduling(file: File) -> scheduling.Scheduling | None:
+    written = file.schedule
+    if written is None or not written.on:
+        return None
+    return scheduling.Scheduling(
+        order=written.order,
+        admit_tasks=written.admit_tasks,
+        patience=written.patience,
+        weights=written.weights,
+        batch=frozenset(written.batch),
+        most_waiting=written.most_waiting,
+        longest_wait=written.longest_wait,
     )
 
 

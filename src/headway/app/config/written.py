@@ -13,6 +13,7 @@ from headway.core import budget, config
 from headway.core.errors import BadInputError
 from headway.core.limits import Measure, read_limit
 from headway.core.log_lines import LogFormat
+from headway.gateway import scheduling
 from headway.gateway.caches.station import PATIENCE_SECONDS
 from headway.policy.cache import rules
 from headway.policy.cache.worthy import TAG
@@ -137,8 +138,8 @@ class Gateway(Table):
     """File for spans; left out: in your data directory."""
     keep_text: bool = False
     """Record prompts and answers too."""
-    policy: str = "least-loaded"
-    """Routing policy, by name."""
+    policy: str | None = None
+    """Routing policy, by name; left out: expected-seconds where there is a table [schedule], else least-loaded."""
     drain: Seconds = 30.0
     """What calls under way may take to end after SIGTERM."""
     limits: Limits = Limits()
@@ -157,6 +158,30 @@ class Replica(Table):
     """Dialects that it can be asked in, the best first; see docs/dialects.md."""
     key_env: Annotated[str, Field(min_length=1)] | None = None
     """Environment variable with the API key to send instead of the caller's own."""
+
+
+_SCHEDULING: Final = scheduling.Scheduling()
+
+
+class Schedule(Table):
+    """Calls take turns: how; see docs/routing.md. Without this table each is sent as it comes."""
+
+    on: bool = True
+    """False: as if the table were not there."""
+    order: scheduling.OrderName = _SCHEDULING.order
+    """Whose turn it is among the calls of one tenant."""
+    admit_tasks: bool = _SCHEDULING.admit_tasks
+    """Let no more tasks begin than replicas keep warm."""
+    patience: Wait = _SCHEDULING.patience
+    """How long the first in the queue waits until a task that is at work has to take turns with it."""
+    weights: dict[str, Annotated[float, Field(gt=0)]] = Field(default={}, strict=False)
+    """Shares of tenants that wait at the same time, by tenant; 1 for those not named."""
+    batch: list[str] = Field(default=[])
+    """Tenants, or ids of keys, whose calls are batch where their header x-headway-lane does not say otherwise."""
+    most_waiting: Annotated[int, Field(ge=0)] = _SCHEDULING.most_waiting
+    """Calls that may wait; one more is refused at once."""
+    longest_wait: Wait = _SCHEDULING.longest_wait
+    """What a call waits at most for its turn."""
 
 
 class Embedded(Table):
@@ -353,6 +378,7 @@ class File(Table):
     gateway: Gateway = Gateway()
     replicas: list[Replica] = Field(default=[])
     embedded: Embedded | None = None
+    schedule: Schedule | None = None
     cache: Cache | None = None
     models: dict[str, Model] = Field(default={})
     """By the name that clients ask for."""

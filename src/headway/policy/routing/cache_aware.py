@@ -22,6 +22,7 @@ class CacheAware:
     """
 
     name = "cache-aware"
+    wants_all = True
 
     def __init__(self) -> None:
         self._prefixes = Prefixes()

@@ -27,6 +27,7 @@ class DynamoCost:
     """
 
     name = "dynamo"
+    wants_all = True
 
     def __init__(self, temperature: float = 0.0, decay: float = 0.0) -> None:
         self._temperature = temperature

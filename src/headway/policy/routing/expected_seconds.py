@@ -29,6 +29,7 @@ class ExpectedSeconds:
     """
 
     name = "expected-seconds"
+    wants_all = True
 
     def __init__(self) -> None:
         self.known = Knowledge()

@@ -48,6 +48,7 @@ class PrebleE2:
     """
 
     name = "preble-e2"
+    wants_all = True
 
     def __init__(self) -> None:
         self._known = Knowledge()

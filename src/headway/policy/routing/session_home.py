@@ -11,6 +11,7 @@ class SessionHome:
     """The replica that served the session last, however busy; a new session goes to the fewest calls in flight."""
 
     name = "session-home"
+    wants_all = True
 
     def __init__(self) -> None:
         self._homes = Homes()
