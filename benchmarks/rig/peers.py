@@ -41,14 +41,15 @@ class Peer(Struct, frozen=True, kw_only=True):
 
 
 def _sglang(bin_: Path, engine: str, port: int, _: Path) -> list[str]:
-    return [str(bin_ / "python"), "-m", "sglang_router.launch_router", *_router(engine, port)]
+    return [str(bin_ / "python"), "-m", "sglang_router.launch_router", *_router(engine, port), "--log-level", "warn"]
 
 
 def _vllm(bin_: Path, engine: str, port: int, _: Path) -> list[str]:
-    return [str(bin_ / "vllm-router"), *_router(engine, port)]
+    return [str(bin_ / "vllm-router"), *_router(engine, port), "--log-level", "warning"]
 
 
 def _router(engine: str, port: int) -> list[str]:
+    """What both routers take; their levels of logging differ in name. A line for every call would be most of a call."""
     listen = ["--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(free_port())]
     return ["--worker-urls", engine, "--policy", "cache_aware", *listen]
 
@@ -63,7 +64,8 @@ def _litellm(bin_: Path, engine: str, port: int, folder: Path) -> list[str]:
     path.write_text(json.dumps(config))  # JSON is YAML
     own_prices = "LITELLM_LOCAL_MODEL_COST_MAP=True"  # else it waits for a network that there may not be
     listen = ["--host", "127.0.0.1", "--port", str(port)]
-    return ["env", own_prices, str(bin_ / "litellm"), "--config", str(path), *listen]
+    # It imports what lies two folders above where it is started before its own packages.
+    return ["env", f"--chdir={folder}", own_prices, str(bin_ / "litellm"), "--config", str(path), *listen]
 
 
 PEERS = (
@@ -112,10 +114,10 @@ def running(peer: Peer, bin_: Path, engine: Server, cores: Cores, folder: Path) 
     port = free_port()
     log = folder / f"{peer.name}.log"
     command = peer.command(bin_, f"http://127.0.0.1:{engine.port}", port, folder)
-    with child(command, cores.served, log) as process:
+    with child(command, cores.served, log, talks=False) as process:
         try:
             await_listener(port, process, log, START_SECONDS)
         except ChildFailedError as error:
-            msg = f"{peer.name} did not start: {log.read_text()[-500:]}"
+            msg = f"{peer.name} did not start within {START_SECONDS:g} s, or ended: {log.read_text()[-500:]}"
             raise ChildFailedError(msg) from error
         yield Server(peer.name, port, process.pid, KEY, rewrites=peer.rewrites)

@@ -39,11 +39,16 @@ def pinned(core: int | None) -> Generator[None]:
 
 
 @contextmanager
-def child(command: Sequence[str], core: int | None, log: Path) -> Generator[subprocess.Popen[str]]:
-    """A server that runs while the block does: stdout is a pipe, stderr goes to ``log``; ended by SIGTERM."""
+def child(
+    command: Sequence[str], core: int | None, log: Path, *, talks: bool = True
+) -> Generator[subprocess.Popen[str]]:
+    """A server that runs while the block does: stdout is a pipe, stderr goes to ``log``; ended by SIGTERM.
+
+    One that does not ``talk`` in few words has its stdout in the log too: a full pipe would stop it.
+    """
     with log.open("w") as errors:
         with pinned(core):
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            process = subprocess.Popen(command, stdout=subprocess.PIPE if talks else errors, stderr=errors, text=True)
         try:
             yield process
         finally:
