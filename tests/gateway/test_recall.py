@@ -319,3 +319,19 @@ async def test_callers_say_what_they_want_of_the_cache() -> None:
             assert answer.status == 200
             assert json.loads(answer.body)["choices"]
             assert len(engine.requests) == asked, wish
+
+
+async def test_whose_own_deadline_passes_while_it_waits_is_told_and_the_others_wait_on() -> None:
+    gate = asyncio.Event()
+    async with (
+        FakeEngine(lambda _: Reply(content="because", gate=gate)) as engine,
+        serving(engine, cache=keeping()) as served,
+        served.client() as client,
+    ):
+        first = asyncio.create_task(client.chat.completions.create(model="m", messages=QUESTION))
+        await engine.until(lambda: len(engine.requests) == 1)
+        late = await served.ask(chat("x-headway-deadline: 0.05\r\n"))
+        gate.set()
+        assert (await first).choices[0].message.content == "because"
+    assert (late.status, late.error["code"]) == (504, "deadline_exceeded")
+    assert len(engine.requests) == 1

@@ -13,6 +13,7 @@ from headway.gateway import openapi
 from headway.gateway.admin import ROOT, Admin
 from headway.gateway.bus import Bus
 from headway.gateway.caches import figures as caches
+from headway.gateway.caches.steering import offer
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.door import Visit
@@ -112,6 +113,8 @@ class Gateway:
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
         self.cache = self._wiring.cache
         """Answers that are kept; ``None``: none are."""
+        if self.cache is not None:
+            offer(self.cache, self.admin, self.bus)
         self._server: asyncio.Server | None = None
 
     @property

@@ -1,5 +1,6 @@
 """One call's way through the cache: given an answer, waiting for one, or made so that others may have its answer."""
 
+import asyncio
 from typing import Final, Protocol
 
 from msgspec import structs
@@ -10,7 +11,9 @@ from headway.gateway.caches.outcomes import Given, Ticket, Wait
 from headway.gateway.caches.station import ResponseCache
 from headway.gateway.door import Visit
 from headway.gateway.errand import Errand
+from headway.gateway.refusals import too_late
 from headway.gateway.renewal import Renewal, tell
+from headway.gateway.responses import Failure
 
 NOTHING_USED: Final = Usage(input_tokens=0, output_tokens=0, cache_read=0, cache_write=0, reasoning=0)
 """What a call takes whose answer was there: no engine read or wrote anything for it."""
@@ -34,6 +37,10 @@ class Recalling(Protocol):
         """The client has its answer."""
         ...
 
+    def cancel(self, problem: Failure) -> None:
+        """It is over."""
+        ...
+
     def met(self, error: Exception) -> None:
         """A fault of our own."""
         ...
@@ -42,7 +49,7 @@ class Recalling(Protocol):
 class Recall:
     """A `Waiter`. Its end is told once, however the call ends."""
 
-    __slots__ = ("_begun", "_cache", "_call", "_errand", "_model", "_ticket", "_visit", "_wait")
+    __slots__ = ("_begun", "_cache", "_call", "_errand", "_model", "_ticket", "_timer", "_visit", "_wait")
 
     def __init__(self, cache: ResponseCache, errand: Errand, call: Recalling, visit: Visit | None) -> None:
         self._cache = cache
@@ -53,6 +60,8 @@ class Recall:
         """The one whose answers these are; one that came from a fallback is not kept as its."""
         self._ticket: Ticket | None = None
         self._wait: Wait | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """Of the call's own deadline, while it waits."""
 
     def begin(self, now: float) -> None:
         """Ask; the call is sent, or has its answer, now or later."""
@@ -67,6 +76,9 @@ class Recall:
             self._give(outcome)
         else:
             self._wait = outcome
+            if (deadline := errand.record.deadline) is not None:
+                overdue = too_late(deadline - errand.record.received)
+                self._timer = asyncio.get_running_loop().call_later(deadline - now, self._call.cancel, overdue)
 
     def cached(self, given: Given) -> None:
         """As `Waiter.cached`."""
@@ -86,6 +98,8 @@ class Recall:
 
     def end(self, *, said_all: bool) -> None:
         """The call has ended; ``said_all``: its client was sent all of the answer."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._wait is not None:
             self._wait.leave()
         if self._ticket is not None:
@@ -93,6 +107,8 @@ class Recall:
 
     def _waited(self) -> float:
         self._wait = None
+        if self._timer is not None:
+            self._timer.cancel()
         errand, now = self._errand, self._errand.wiring.clock.now()
         errand.record.queued += now - self._begun
         return now
@@ -111,7 +127,7 @@ class Recall:
         record.answer = structs.replace(kept.answer, usage=NOTHING_USED, engine=None)
         why = "answered from the cache: " + _HOW[given.source].format(age=given.age)
         record.receipt = Receipt(
-            policy="cache", winner=given.rule, reason=why, notes=() if chain is None else chain.notes
+            policy="cache", winner=given.rule, reason=why, notes=record.notes + (() if chain is None else chain.notes)
         )
         task = ((b"x-headway-task", record.task.encode("latin-1", "replace")),) if record.task else ()
         given.deliver(errand.client, *task)

@@ -57,6 +57,7 @@ class Renewal:
         record = self.record = wiring.journal.open(wiring.clock.now(), given.dialect)
         record.renews, record.task, record.tenant = before.span, before.task, before.tenant
         record.model, record.stream = before.model, before.stream
+        record.lane = "batch"  # nobody waits for it
         self._cache = cache
         self._ticket = ticket
         self._errand = structs.replace(given, client=ticket.copying(Nobody()), record=record)

@@ -10,6 +10,7 @@ from headway.app.cli import (
     ask,
     audit,
     budget,
+    cache,
     check,
     compare,
     demo,
@@ -39,6 +40,7 @@ models.register(app)
 serve.register(app)
 explain.register(app)
 budget.register(app)
+cache.register(app)
 compare.register(app)
 formats.register(app)
 import_.register(app)

@@ -18,16 +18,16 @@ _MICRO: Final = 1_000_000
 class RuleFigures(Struct, kw_only=True):
     """What became of the calls that a rule covers."""
 
-    hits: Counter[str] = msgspec.field(default_factory=Counter[str])
+    hits: dict[str, int] = msgspec.field(default_factory=Counter[str])
     """By `AnswerSource`."""
     misses: int = 0
     """Calls made because no answer was there."""
     refreshes: int = 0
     """Calls made to have a stale answer anew."""
-    bypassed: Counter[str] = msgspec.field(default_factory=Counter[str])
+    bypassed: dict[str, int] = msgspec.field(default_factory=Counter[str])
     """Calls that the cache had nothing to do with, by why."""
     kept: int = 0
-    not_kept: Counter[str] = msgspec.field(default_factory=Counter[str])
+    not_kept: dict[str, int] = msgspec.field(default_factory=Counter[str])
     """Answers that were not kept, by why."""
     bytes_served: int = 0
     seconds_saved: float = 0.0
@@ -86,6 +86,11 @@ class Report(Struct, frozen=True, kw_only=True):
     """``None``: nothing is shared."""
 
 
+def removed(changes: CacheFigures) -> dict[str, int]:
+    """Answers that are kept no more, by why."""
+    return {"evicted": changes.evicted, "expired": changes.expired, "dropped": changes.invalidated}
+
+
 def page(report: Report) -> bytes:
     """The families of ``headway_cache_…``, version 0.0.4 of the format."""
     return ("\n".join(_lines(report)) + "\n").encode()
@@ -121,8 +126,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _memory(report: Report) -> Iterator[str]:
     memory, changes = report.memory, report.changes
-    ways = {"evicted": changes.evicted, "expired": changes.expired, "dropped": changes.invalidated}
-    gone = [({"reason": reason}, n) for reason, n in ways.items()]
+    gone = [({"reason": reason}, n) for reason, n in removed(changes).items()]
     yield from _family("removed_total", "counter", "Answers that are kept no more: for room, by age, by order.", gone)
     yield from _family("entries", "gauge", "Answers kept in memory.", [({}, memory.entries)])
     yield from _family("bytes", "gauge", "Memory that they take.", [({}, memory.bytes)])

@@ -1,0 +1,102 @@
+"""How the cache is looked at and cleared while the gateway runs: ``/admin/cache``."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from headway.gateway.admin import Admin, Changed, Order
+from headway.gateway.bus import Bus
+from headway.gateway.caches.figures import Memory, Report, RuleFigures, Shared, removed
+from headway.gateway.caches.station import ResponseCache
+from headway.policy.cache.labels import Drop
+
+PATH: Final = "/admin/cache"
+_TOPIC: Final = "cache.drop"
+
+
+class Error(Struct, frozen=True, kw_only=True):
+    """How often answers by meaning would have been wrong: 0 to 1, with an interval of 95 %."""
+
+    share: float
+    lower: float
+    upper: float
+
+
+class Shadow(Struct, frozen=True, kw_only=True):
+    """What was measured of a rule that compares by meaning."""
+
+    asked: int
+    found: int
+    same: int
+    other: int
+    error: Error | None
+    """``None``: nothing was compared yet."""
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A `Report` for a machine."""
+
+    schema: str = "headway.cache/1"
+    memory: Memory
+    removed: dict[str, int]
+    rules: Mapping[str, RuleFigures]
+    shadows: dict[str, Shadow]
+    shared: Shared | None
+
+
+class Dropped(Struct, frozen=True, kw_only=True):
+    """What has gone."""
+
+    schema: str = "headway.cache-drop/1"
+    dropped: int
+    """Answers that this process kept; what others kept goes too, and is not counted."""
+
+
+def offer(cache: ResponseCache, admin: Admin, bus: Bus) -> None:
+    """Answer requests to look at the cache and to drop answers, and hear of drops in other workers."""
+
+    async def show(order: Order) -> Shown:
+        del order
+        return shown(cache.report())
+
+    async def drop(order: Order) -> Changed:
+        what = order.read(Drop)
+        count = cache.drop(what)
+        bus.publish(_TOPIC, msgspec.json.encode(what))
+        return Changed(answer=Dropped(dropped=count), subject=_subject(what), detail=f"{count} dropped here")
+
+    def heard(payload: bytes) -> None:
+        cache.dropped(msgspec.json.decode(payload, type=Drop).labels())
+
+    admin.on_show(PATH, show)
+    admin.on_change("POST", f"{PATH}/drop", "cache.drop", drop)
+    bus.on(_TOPIC, heard)
+
+
+def shown(report: Report) -> Shown:
+    """The report for a machine."""
+    shadows: dict[str, Shadow] = {}
+    for name, one in report.shadows.items():
+        error = one.error()
+        shadows[name] = Shadow(
+            asked=one.asked,
+            found=one.would_serve,
+            same=one.agreed,
+            other=one.differed,
+            error=None if error is None else Error(share=error[0], lower=error[1], upper=error[2]),
+        )
+    return Shown(
+        memory=report.memory,
+        removed=removed(report.changes),
+        rules=report.rules,
+        shadows=shadows,
+        shared=report.shared,
+    )
+
+
+def _subject(what: Drop) -> str:
+    named = {"rule": what.rule, "version": what.version, "tenant": what.tenant}
+    parts = [f"tag {tag}" for tag in what.tags] + [f"{name} {value}" for name, value in named.items() if value]
+    return "answers: " + (", ".join(parts) or "all")
