@@ -174,7 +174,14 @@ def fit(points: Sequence[tuple[float, float]], *, least: int = 8) -> Line | None
     n = len(chosen)
     if n < least or len({x for x, _ in chosen}) < 3:  # noqa: PLR2004 - the docstring says so
         return None
-    slopes = sorted((b[1] - a[1]) / (b[0] - a[0]) for i, a in enumerate(chosen) for b in chosen[i + 1 :] if b[0] > a[0])
+    slopes = sorted(
+        [
+            (above - below) / (right - left)
+            for i, (left, below) in enumerate(chosen, 1)
+            for right, above in chosen[i:]
+            if right > left
+        ]
+    )
     middle = slopes[rank(len(slopes), 0.5)]
     reach = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2
     low = slopes[max(int(len(slopes) / 2 - reach), 0)]
