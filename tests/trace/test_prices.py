@@ -76,16 +76,16 @@ def call(usage: Usage, *, cost: int | None = None) -> ModelCall:
 def test_cached_tokens_are_counted_once_and_priced_as_cached() -> None:
     # 800 cached x 0.075 + 200 x 0.15 + 100 x 0.6 micro-USD = 60 + 30 + 60; uncached it would be 210
     known = call(Usage(input_tokens=1000, output_tokens=100, cache_read=800))
-    assert charge(known, MARCH_1_2026, price_for) == 150
+    assert charge(known, price_for(known, MARCH_1_2026)) == 150
 
 
 def test_the_recorded_cost_wins() -> None:
-    assert charge(call(Usage(), cost=7), MARCH_1_2026, price_for) == 7
+    assert charge(call(Usage(), cost=7), MINI) == 7
 
 
 def test_missing_tokens_leave_the_cost_unknown() -> None:
-    assert charge(call(Usage(input_tokens=1000, output_tokens=100)), MARCH_1_2026, price_for) is None
-    assert charge(call(Usage(input_tokens=1000, cache_read=0)), MARCH_1_2026, price_for) is None
+    assert charge(call(Usage(input_tokens=1000, output_tokens=100)), MINI) is None
+    assert charge(call(Usage(input_tokens=1000, cache_read=0)), MINI) is None
 
 
 def test_the_table_is_loaded_only_when_a_price_is_asked_for_and_opens_no_connection() -> None:

@@ -16,7 +16,8 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     shown = next(((span.work, end) for span, end in loop if type(span.work) is ModelCall and span.work.shown), None)
     if shown is not None:
         return _first_of(*shown, case, notes)
-    issuers = {span.work.issued_by for span in tree.spans if type(span.work) is ToolUse}
+    tools = [span.work for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse]
+    issuers = {tool.issued_by for tool in tools if type(tool) is ToolUse}
     answers = [
         (span.work, end)
         for span, end in loop

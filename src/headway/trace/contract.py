@@ -165,10 +165,13 @@ def _clip(tree: Tree, node: list[bool], holder: list[int], calls: list[int], not
 def _early(
     tree: Tree, nodes: Sequence[int], holder: Sequence[int], lo: Sequence[float], hi: Sequence[float]
 ) -> dict[int, int]:
-    asking = {tree.spans[i].id: i for i in nodes if tree.kinds[i] is ModelCall}
+    spans, kinds = tree.spans, tree.kinds
+    asking = {spans[i].id: i for i in nodes if kinds[i] is ModelCall}
     found: dict[int, int] = {}
     for i in nodes:
-        work = tree.spans[i].work
+        if kinds[i] is not ToolUse:
+            continue
+        work = spans[i].work
         call = asking.get(work.issued_by) if type(work) is ToolUse and work.issued_by is not None else None
         if (
             call is not None

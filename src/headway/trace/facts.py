@@ -1,6 +1,6 @@
 """One task as a row of a set: what is left of it when its spans are put away."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from msgspec import Struct
@@ -10,15 +10,16 @@ from headway.core.span import ModelCall, Retrieval, Step, ToolUse
 from headway.core.spent import Spent, together
 from headway.core.task import SessionId, TaskId
 from headway.trace.answer import task_ttft
+from headway.trace.charges import charges_of, spent_by
 from headway.trace.ended import failed, untold
 from headway.trace.loop import spent
 from headway.trace.own_totals import in_all
 from headway.trace.phases import Phase
-from headway.trace.prices import PriceOf, charge, price_for
+from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import counted, rereads
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study, Task, study
-from headway.trace.totals import failures_of, spent_by
+from headway.trace.totals import failures_of
 
 
 class ToolFacts(Struct, kw_only=True, array_like=True):
@@ -103,9 +104,8 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
     """
     case = study(task)
     tree, held = case.tree, case.held
-    costs = {i: _charge(case, i, prices) for i in held.calls}
     on_path = _on_path(case) if verdict.timed else {}
-    models = _models(case, on_path, costs, prices)
+    models, costs = _models(case, on_path, prices)
     root = tree.spans[0]
     loop = (
         [turn.call for turn in case.turns]
@@ -143,11 +143,6 @@ def _on_path(case: Study) -> dict[int, float]:
     for stretch in case.walked:
         seconds[stretch.owner] = seconds.get(stretch.owner, 0.0) + (stretch.end - stretch.start)
     return seconds
-
-
-def _charge(case: Study, i: int, prices: PriceOf) -> MicroUsd | None:
-    span = case.tree.spans[i]
-    return charge(span.work, span.start, prices) if type(span.work) is ModelCall else None
 
 
 def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
@@ -195,28 +190,32 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
 
 
 def _models(
-    case: Study, on_path: dict[int, float], costs: dict[int, MicroUsd | None], prices: PriceOf
-) -> dict[str, ModelFacts]:
+    case: Study, on_path: dict[int, float], prices: PriceOf
+) -> tuple[dict[str, ModelFacts], dict[int, MicroUsd | None]]:
+    """By model; and what each call cost."""
     found: dict[str, ModelFacts] = {}
-    made: dict[str, list[int]] = {}
+    made: dict[str, list[tuple[ModelCall, float]]] = {}
+    asked: dict[str, list[int]] = {}
+    costs: dict[int, MicroUsd | None] = {}
     for i in case.held.calls:
         span = case.tree.spans[i]
-        if type(span.work) is not ModelCall:
+        call = span.work
+        if type(call) is not ModelCall:
             continue
-        facts = found.setdefault(span.work.model, ModelFacts())
+        facts = found.get(call.model)
+        if facts is None:
+            facts = found[call.model] = ModelFacts()
+            made[call.model], asked[call.model] = [], []
         facts.calls += 1
         facts.failed += span.error is not None
         facts.on_path += on_path.get(i, 0.0)
-        made.setdefault(span.work.model, []).append(i)
-    for name, calls in made.items():
-        found[name].spent = _spent(case, calls, costs, prices)
-    return found
-
-
-def _spent(case: Study, calls: Sequence[int], costs: dict[int, MicroUsd | None], prices: PriceOf) -> Spent:
-    spans = [case.tree.spans[i] for i in calls]
-    made = [(span.work, span.start) for span in spans if type(span.work) is ModelCall]
-    return spent_by(made, [costs[i] for i in calls], prices)
+        made[call.model].append((call, span.start))
+        asked[call.model].append(i)
+    for name, facts in found.items():
+        charges = charges_of(made[name], prices)
+        facts.spent = spent_by(charges)
+        costs.update(zip(asked[name], charges.costs, strict=True))
+    return found, costs
 
 
 def _recomputed(case: Study) -> int | None:

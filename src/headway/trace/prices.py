@@ -107,17 +107,15 @@ class _Own(Struct, frozen=True):
         return self.prices.get(call.model) or price_for(call, at)
 
 
-def charge(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd | None:
+def charge(call: ModelCall, price: Price | None) -> MicroUsd | None:
     """What a call cost: as recorded, else by price and tokens; ``None`` when either is unknown."""
     if call.cost is not None:
         return call.cost
-    price = prices(call, at)
     return None if price is None else cost(call.usage, price)
 
 
-def charge_at_least(call: ModelCall, at: float, prices: PriceOf) -> MicroUsd:
+def charge_at_least(call: ModelCall, price: Price | None) -> MicroUsd:
     """What a call whose cost is unknown cost at least; 0 where no price is known."""
-    price = prices(call, at)
     return MicroUsd(0) if price is None else cost_at_least(call.usage, price)
 
 

@@ -3,17 +3,18 @@
 from collections.abc import Collection, Sequence
 from typing import cast
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from headway.core.money import MicroUsd
 from headway.core.span import ModelCall, Retrieval, Span, ToolUse
-from headway.core.spent import Spent, Sum, summed
+from headway.core.spent import Spent
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
+from headway.trace.charges import Charges, charges_of, spent_by
 from headway.trace.ended import failed, untold
 from headway.trace.own_totals import Told, in_all, told_in_all
 from headway.trace.phases import is_derived, unconnected
-from headway.trace.prices import PriceOf, charge, charge_at_least
+from headway.trace.prices import PriceOf
 from headway.trace.tree import Tree
 
 
@@ -48,10 +49,9 @@ def total(
     """
     notes: list[str] = []
     spans = [tree.spans[i] for i in calls]
-    made = [(span.work, span.start) for span in spans if type(span.work) is ModelCall]
-    works = [call for call, _ in made]
-    costs = [charge(call, start, prices) for call, start in made]
-    of_calls = spent_by(made, costs, prices)
+    charges = charges_of([(span.work, span.start) for span in spans if type(span.work) is ModelCall], prices)
+    works = charges.calls
+    of_calls = spent_by(charges)
     spent = in_all(tree.spans[0].work, of_calls)
     own = told_in_all(of_calls, spent)
     if own:
@@ -61,7 +61,7 @@ def total(
     _uncertain(works, spent, notes)
     _uncounted(spans, notes)
     if spent.cost.exact is None:
-        _uncosted(made, costs, prices, notes, bounded=spent.cost.partial)
+        _uncosted(charges, notes, bounded=spent.cost.partial)
     if timed:
         _splits(
             [
@@ -83,11 +83,12 @@ def total(
             " next request, so the agent's own code is in it."
         )
     return Totals(
-        usage=structs.replace(
-            usage_of(works),
+        usage=Usage(
             input_tokens=spent.input_tokens.exact,
             output_tokens=spent.output_tokens.exact,
             cache_read=spent.cache_read.exact,
+            cache_write=_sum([call.usage.cache_write for call in works]),
+            reasoning=_sum([call.usage.reasoning for call in works]),
         ),
         cost=None if spent.cost.exact is None else MicroUsd(spent.cost.exact),
         spent=spent,
@@ -106,44 +107,6 @@ def failures_of(tree: Tree, calls: Sequence[int]) -> int:
 
 def _tools(tree: Tree) -> list[Span]:
     return [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
-
-
-def usage_of(calls: Sequence[ModelCall]) -> Usage:
-    """The tokens of all calls; unknown where those of any are."""
-    usages = [call.usage for call in calls]
-    return Usage(
-        input_tokens=_sum([usage.input_tokens for usage in usages]),
-        output_tokens=_sum([usage.output_tokens for usage in usages]),
-        cache_read=_sum([usage.cache_read for usage in usages]),
-        cache_write=_sum([usage.cache_write for usage in usages]),
-        reasoning=_sum([usage.reasoning for usage in usages]),
-    )
-
-
-def spent_by(made: Sequence[tuple[ModelCall, float]], costs: Sequence[MicroUsd | None], prices: PriceOf) -> Spent:
-    """What calls took, as far as they tell.
-
-    Args:
-        made: each call once, and when it started.
-        costs: what each of them cost.
-        prices: what those at least cost whose cost is unknown.
-    """
-    usages = [call.usage for call, _ in made]
-    known = [cost for cost in costs if cost is not None]
-    paid = sum(known)
-    if len(known) < len(costs):
-        rows = zip(made, costs, strict=True)
-        paid += sum([charge_at_least(call, at, prices) for (call, at), cost in rows if cost is None])
-    read = summed([usage.input_tokens for usage in usages])
-    written = summed([usage.output_tokens for usage in usages])
-    told = sum([usage.input_tokens is not None and usage.output_tokens is not None for usage in usages])
-    return Spent(
-        input_tokens=read,
-        output_tokens=written,
-        tokens=Sum(read.total + written.total, told, len(usages)),
-        cache_read=summed([usage.cache_read for usage in usages]),
-        cost=Sum(paid, len(known), len(costs)),
-    )
 
 
 def _uncertain(calls: Sequence[ModelCall], spent: Spent, notes: list[str]) -> None:
@@ -204,26 +167,15 @@ def _silent(call: ModelCall) -> bool:
     return call.stream is True and (call.usage.input_tokens is None or call.usage.output_tokens is None)
 
 
-def _uncosted(
-    calls: Sequence[tuple[ModelCall, float]],
-    costs: Sequence[MicroUsd | None],
-    prices: PriceOf,
-    notes: list[str],
-    *,
-    bounded: bool,
-) -> None:
-    uncounted = 0
-    unpriced: dict[str, None] = {}  # a set in order of appearance
-    for (call, start), cost in zip(calls, costs, strict=True):
-        if cost is None and prices(call, start) is None:
-            unpriced[call.model] = None
-        elif cost is None:
-            uncounted += 1
+def _uncosted(charges: Charges, notes: list[str], *, bounded: bool) -> None:
+    rows = [row for row in zip(charges.calls, charges.prices, charges.costs, strict=True) if row[2] is None]
+    unpriced = dict.fromkeys([call.model for call, price, _ in rows if price is None])  # in order of appearance
+    uncounted = sum([price is not None for _, price, _ in rows])
     what = "Cost is a lower bound" if bounded else "Cost is unknown"
     if unpriced:
         notes.append(f"{what}: no price is known for {', '.join(unpriced)}.")
     if uncounted:
-        notes.append(f"{what}: token counts that it needs are missing for {_of(uncounted, calls)}.")
+        notes.append(f"{what}: token counts that it needs are missing for {_of(uncounted, charges.calls)}.")
 
 
 def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:

@@ -11,14 +11,14 @@ from headway.core.task import SpanId
 from headway.trace.anatomy import Anatomy
 from headway.trace.asked import asked_for
 from headway.trace.change import Share, inner, shares_of
+from headway.trace.charges import charges_of, spent_by
 from headway.trace.findings.figures import seconds, share
 from headway.trace.pace import Pace, paces
 from headway.trace.phases import Phase
-from headway.trace.prices import PriceOf, charge
+from headway.trace.prices import PriceOf
 from headway.trace.resent import chats_of
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study
-from headway.trace.totals import spent_by
 
 
 class Took(TypedDict):
@@ -110,7 +110,7 @@ class Case(Struct, frozen=True, kw_only=True):
         made = [(self.call(i), self.span(i).start) for i in calls]
         if not made:
             return Took(cost=None, tokens=None, cost_least=None, tokens_least=None)
-        spent = spent_by(made, [charge(call, at, self.prices) for call, at in made], self.prices)
+        spent = spent_by(charges_of(made, self.prices))
         return Took(
             cost=money(spent.cost.exact),
             tokens=spent.tokens.exact,

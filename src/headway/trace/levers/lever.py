@@ -8,9 +8,8 @@ from msgspec import Struct
 from headway.core.money import MicroUsd, money
 from headway.core.spent import NOTHING, Sum, summed
 from headway.trace.change import Change
+from headway.trace.charges import charges_of, spent_by
 from headway.trace.levers.case import Case
-from headway.trace.prices import charge
-from headway.trace.totals import spent_by
 
 _ROUNDING: Final = 1e-6
 """Of a token: what a share of whole numbers may lack of one by floating point."""
@@ -87,7 +86,7 @@ def predicted(case: Case, change: Change, saved: Saved, advice: Advice) -> Lever
 def spared(case: Case, calls: Iterable[int]) -> Saved:
     """What calls that are not made do not read, write and cost."""
     made = [(call, span.start) for span, call in map(case.call, calls)]
-    spent = spent_by(made, [charge(call, start, case.prices) for call, start in made], case.prices)
+    spent = spent_by(charges_of(made, case.prices))
     return Saved(spent.tokens, spent.cost)
 
 

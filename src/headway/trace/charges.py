@@ -1,0 +1,52 @@
+"""What calls cost, and what they took in all, as far as they tell: the price of each is looked up once."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from headway.core.money import MicroUsd, Price
+from headway.core.span import ModelCall
+from headway.core.spent import Spent, Sum, summed
+from headway.trace.prices import PriceOf, charge, charge_at_least
+
+
+class Charges(Struct, frozen=True):
+    """Some calls, and what is known of the cost of each: lists of one length."""
+
+    calls: Sequence[ModelCall]
+    prices: Sequence[Price | None]
+    """Of their tokens; ``None`` where it is unknown, and where the cost was recorded, which needs none."""
+    costs: Sequence[MicroUsd | None]
+
+
+def charges_of(made: Iterable[tuple[ModelCall, float]], prices: PriceOf) -> Charges:
+    """Look up what calls cost.
+
+    Args:
+        made: each call once, and when it started.
+        prices: prices of calls whose cost was not recorded.
+    """
+    pairs = list(made)
+    calls = [call for call, _ in pairs]
+    priced = [None if call.cost is not None else prices(call, at) for call, at in pairs]
+    return Charges(calls, priced, list(map(charge, calls, priced)))
+
+
+def spent_by(charges: Charges) -> Spent:
+    """What the calls took, as far as they tell."""
+    usages, costs = [call.usage for call in charges.calls], charges.costs
+    known = [cost for cost in costs if cost is not None]
+    paid = sum(known)
+    if len(known) < len(costs):
+        rows = zip(charges.calls, charges.prices, costs, strict=True)
+        paid += sum([charge_at_least(call, price) for call, price, cost in rows if cost is None])
+    read = summed([usage.input_tokens for usage in usages])
+    written = summed([usage.output_tokens for usage in usages])
+    told = sum([usage.input_tokens is not None and usage.output_tokens is not None for usage in usages])
+    return Spent(
+        input_tokens=read,
+        output_tokens=written,
+        tokens=Sum(read.total + written.total, told, len(usages)),
+        cache_read=summed([usage.cache_read for usage in usages]),
+        cost=Sum(paid, len(known), len(costs)),
+    )
