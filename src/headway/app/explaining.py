@@ -19,6 +19,7 @@ from headway.trace.sources.intake import Imported, Intake
 from headway.trace.sources.verdict import judge
 from headway.trace.store import Store, nothing_recorded
 from headway.trace.whatif import Outcome, WhatIf, what_if
+from headway.trace.workers import rarely_collected
 
 ALL = 1_000_000
 """More tasks than a store holds."""
@@ -101,6 +102,7 @@ def _imported(store: Store, task: TaskId) -> Imported:
     return Imported(task=task, title=first_words(spans) or None, spans=spans, verdict=judge(spans, OURS, "spans"))
 
 
+@rarely_collected()
 def _found(tasks: Iterable[Row], question: Question, intake: Intake | None, processes: int) -> Found:
     study = SetStudy(question.prices, question.changes, processes=processes)
     slowest, wanted = Slowest(), list[Imported]()
