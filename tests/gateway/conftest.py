@@ -23,6 +23,8 @@ ON_UVLOOP = {
     "test_recall",
     "test_recall_attacks",
     "test_recall_limits",
+    "test_recall_redis",
+    "test_recall_meanings",
     "test_renewal",
     "test_resend",
     "test_server",
