@@ -17,7 +17,8 @@ import pytest
 from running import interrupt, served
 
 from headway.app.cli.main import main
-from headway.app.service import Embedded, Ready, Service, serve
+from headway.app.running import serve
+from headway.app.service import Embedded, Ready, Service
 from headway.core.errors import HeadwayError
 from headway.core.fleet import Replica, ReplicaId
 from headway.gateway.engines import EngineSpec

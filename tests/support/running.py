@@ -6,7 +6,8 @@ import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from headway.app.service import Ready, Service, serve
+from headway.app.running import serve
+from headway.app.service import Ready, Service
 
 
 def interrupt() -> None:

@@ -4,7 +4,6 @@ Where callers need keys, a key's role decides. Where they need none, only caller
 through a proxy, and not from a web page of somebody else's.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -15,10 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.access import Action, AuditRecord, Caller
-from headway.core.errors import BadInputError, HeadwayError, NotFoundError
+from headway.core.errors import BadInputError
 from headway.gateway.access import Access
 from headway.gateway.front import Client, Request
 from headway.gateway.hosts import is_loopback
+from headway.gateway.later import Answer, Later
 from headway.gateway.refusals import stranger_problem
 from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
@@ -134,11 +134,11 @@ class Admin:
             query=dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)),
             body=request.body,
         )
-        _Answer(client, self._answered(route, order, caller), self._unforeseen).start()
+        Later(client, self._answered(route, order, caller), self._unforeseen)
 
-    async def _answered(self, route: _Route, order: Order, caller: Caller | None) -> object:
+    async def _answered(self, route: _Route, order: Order, caller: Caller | None) -> Answer:
         if isinstance(route, _Shows):
-            return await route.show(order)
+            return Answer(_OK, msgspec.json.encode(await route.show(order)))
         changed = await route.change(order)
         _LOG.info(
             "admin: %s did %s to %s%s",
@@ -158,7 +158,7 @@ class Admin:
                 detail=changed.detail,
             )
             await self._access.audit(record)
-        return changed.answer
+        return Answer(_OK, msgspec.json.encode(changed.answer))
 
     def _no_route(self, path: bytes) -> Failure:
         known = sorted(known for known, there in self._routes if there == path)
@@ -168,57 +168,6 @@ class Admin:
             return failure("method_not_allowed", 405, f"{shown} answers {allowed.decode()}.", (b"allow", allowed))
         there = ", ".join(sorted(f"{known.decode()} {there.decode()}" for known, there in self._routes))
         return failure("not_found", 404, f"There is no {shown} here. Use {there or 'nothing: there is nothing yet'}.")
-
-
-class _Answer:
-    """One order being carried out. A client that leaves does not stop it half-way."""
-
-    def __init__(self, client: Client, work: Awaitable[object], unforeseen: Unforeseen) -> None:
-        self._client: Client | None = client
-        self._work = work
-        self._unforeseen = unforeseen
-
-    def start(self) -> None:
-        """Begin."""
-        if self._client is not None:
-            self._client.watch(self)
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        try:
-            body = msgspec.json.encode(await self._work)
-        except BadInputError as error:
-            self._fail(failure("bad_request", 400, error))
-        except NotFoundError as error:
-            self._fail(failure("not_found", 404, error))
-        except HeadwayError as error:
-            self._fail(failure("unavailable", 503, error))
-        except Exception as error:  # noqa: BLE001 - nobody looks at a task's exception, and the client would wait
-            self._fail(self._unforeseen.met(error))
-        else:
-            client, self._client = self._client, None
-            if client is not None:
-                client.respond(_OK, body)
-
-    def _fail(self, problem: Failure) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.fail(problem)
-
-    def client_gone(self, error: str) -> None:
-        """Nobody waits for the answer any more."""
-        del error
-        self._client = None
-
-    def client_blocked(self) -> None:
-        """The answer is short; nothing to hold back."""
-
-    def client_ready(self) -> None:
-        """As above."""
-
-    def cancel(self, problem: Failure) -> None:
-        """Answer with ``problem`` now; what was begun is carried out."""
-        self._fail(problem)
 
 
 def _not_here(request: Request, client: Client) -> Failure | None:

@@ -1,14 +1,16 @@
 """The gateway: what it answers, and its life from start to graceful close."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
 
 import msgspec
+from msgspec import structs
 
 from headway.core.access import Action
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
+from headway.core.fleet import ReplicaId
 from headway.gateway import openapi
 from headway.gateway.admin import ROOT, Admin
 from headway.gateway.bus import Bus
@@ -21,9 +23,11 @@ from headway.gateway.fleet import LiveFleet
 from headway.gateway.front import Client, Front, Request
 from headway.gateway.hosts import is_loopback
 from headway.gateway.journal import Journal
+from headway.gateway.later import Answer, Later
 from headway.gateway.listening import cannot_listen
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
+from headway.gateway.naming import Naming
 from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
@@ -54,6 +58,18 @@ _SHOWN_BYTES: Final = 100
 _FLUSH_SECONDS: Final = 0.5
 """How long clients may take to read why they were cut off, when the gateway stops."""
 _SHUTDOWN: Final = failure("shutdown", 503, "The gateway is shutting down. Try again in a moment.")
+
+
+class Whole(Protocol):
+    """All workers of one gateway together, as one of them asks for it."""
+
+    async def metrics(self) -> bytes:
+        """The page of metrics."""
+        ...
+
+    async def in_flight(self) -> Mapping[ReplicaId, int]:
+        """Calls on each replica."""
+        ...
 
 
 class Gateway:
@@ -87,6 +103,8 @@ class Gateway:
         self.metrics = Metrics()
         self.further_metrics: Callable[[], bytes] = bytes
         """What others who watch the gateway add to the page of metrics."""
+        self.whole: Whole | None = None
+        """Where this is one of several workers: all of them."""
         self._clock = clock
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
@@ -129,7 +147,9 @@ class Gateway:
 
     # --- life
 
-    async def start(self, host: str, port: int, names: tuple[str, ...] = ()) -> tuple[str, int]:
+    async def start(
+        self, host: str, port: int, names: tuple[str, ...] = (), *, shared: bool = False
+    ) -> tuple[str, int]:
         """Listen.
 
         Args:
@@ -137,6 +157,7 @@ class Gateway:
                 this one; on any other address they may call it what they like.
             port: 0 is a free one.
             names: further names for a gateway on loopback, e.g. that of a proxy in front of it.
+            shared: other workers listen there too.
 
         Returns:
             The address in use.
@@ -146,7 +167,9 @@ class Gateway:
         """
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(lambda: ClientConnection(self._front), host, port, backlog=_BACKLOG)
+            self._server = await loop.create_server(
+                lambda: ClientConnection(self._front), host, port, backlog=_BACKLOG, reuse_port=shared
+            )
         except (OSError, UnicodeError) as error:
             raise cannot_listen(host, port, error) from error
         self._deadlines.start()
@@ -182,6 +205,11 @@ class Gateway:
         if self._server is not None:
             await self._server.wait_closed()
             self._server = None
+
+    def rewire(self, policy: RoutePolicy, naming: Naming | None) -> None:
+        """Have calls from now on meet these; those under way go on as they began."""
+        passes = structs.replace(self._wiring.passes, naming=naming)
+        self._wiring = structs.replace(self._wiring, policy=policy, passes=passes)
 
     # --- what is answered
 
@@ -243,8 +271,13 @@ class Gateway:
             self.telemetry.take(request, client, "" if caller is None else caller.tenant.id)
         elif path == b"/v1/models":
             Listing(self.fleet, self.upstream, self._front.unforeseen, request, client, caller, names).start()
+        elif self.whole is None:
+            client.respond(_OK, self.metrics_page() + self.further_metrics(), TEXT)
         else:
-            client.respond(_OK, self._metrics_page(), TEXT)
+            Later(client, self._whole_page(self.whole), self._front.unforeseen)
+
+    async def _whole_page(self, whole: Whole) -> Answer:
+        return Answer(_OK, await whole.metrics(), TEXT)
 
     def refused(self, request: Request, problem: Failure) -> None:
         """A request was turned away before it was complete: a call that failed, if it was to be one."""
@@ -255,19 +288,33 @@ class Gateway:
             self.journal.close(record)
 
     def _health(self, client: Client) -> None:
+        if self.whole is None or self._door is not None:
+            answer = self._healthy(None)
+            client.respond(answer.status, answer.body)
+        else:
+            Later(client, self._whole_health(self.whole), self._front.unforeseen)
+
+    async def _whole_health(self, whole: Whole) -> Answer:
+        return self._healthy(await whole.in_flight())
+
+    def _healthy(self, in_flight: Mapping[ReplicaId, int] | None) -> Answer:
         replicas = self.fleet.health()
         healthy = sum(replica.healthy for replica in replicas)
         word = "ok" if healthy == len(replicas) and healthy else "degraded" if healthy else "down"
         body: dict[str, Any] = {"status": word}
         if self._door is None:
-            body["replicas"] = rows = [msgspec.structs.asdict(replica) for replica in replicas]
+            body["replicas"] = rows = [structs.asdict(replica) for replica in replicas]
             if (breakers := self._wiring.passes.breakers) is not None:
                 states = {one.replica: one.state for one in breakers.states(self._clock.now())}
                 for row in rows:
                     row["breaker"] = states.get(row["id"], "closed")
-        client.respond(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
+            if in_flight is not None:
+                for row in rows:
+                    row["in_flight"] = in_flight.get(row["id"], 0)
+        return Answer(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
 
-    def _metrics_page(self) -> bytes:
+    def metrics_page(self) -> bytes:
+        """What this process has counted."""
         journal = self.journal
         page = self.metrics.render(
             self.fleet.view(),
@@ -281,7 +328,6 @@ class Gateway:
             page
             + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")
             + (b"" if passes.turns is None else passes.turns.metrics())
-            + self.further_metrics()
             + (b"" if self.cache is None else caches.page(self.cache.report()))
             + (
                 b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"

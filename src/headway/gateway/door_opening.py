@@ -63,6 +63,19 @@ def open_door(keeping: Keeping, fleet: LiveFleet, prices: Mapping[str, Price], c
     return Door(Access(registry, clock), limiter, Tariff(prices, OwnModels(fleet)), clock)
 
 
+def declare_tenants(keeping: Keeping) -> None:
+    """`declare` those of the configuration, for all doors that are opened after.
+
+    Raises:
+        HeadwayError: as `declare`, or the registry cannot be opened.
+    """
+    registry = open_registry(keeping.keys)
+    try:
+        declare(registry, keeping.tenants, time.time())
+    finally:
+        registry.close()
+
+
 def declare(registry: Registry, tenants: tuple[Tenant, ...], at: float) -> None:
     """Make the tenants that there are not yet, and change those that are otherwise; one that is switched off stays so.
 

@@ -23,6 +23,14 @@ class ReplicaHealth(Struct, frozen=True, kw_only=True):
     in_flight: int
 
 
+class ReplicaState(Struct, frozen=True, array_like=True):
+    """One replica as one process tells another."""
+
+    replica: Replica
+    healthy: bool
+    reason: str
+
+
 class _State(Struct, kw_only=True):
     load: ReplicaLoad
     reason: str
@@ -34,22 +42,32 @@ class LiveFleet:
     Args:
         replicas: those to begin with; they count as healthy until something says otherwise.
         on_change: told of each replica whose health turned or that left: id, healthy, why; see `watch`.
+        on_update: told after anything but a load has changed.
     """
 
     def __init__(
-        self, replicas: Iterable[Replica] = (), *, on_change: Callable[[ReplicaId, bool, str], None] | None = None
+        self,
+        replicas: Iterable[Replica] = (),
+        *,
+        on_change: Callable[[ReplicaId, bool, str], None] | None = None,
+        on_update: Callable[[], None] | None = None,
     ) -> None:
         self._states: dict[ReplicaId, _State] = {}
         self._leaving: dict[ReplicaId, int] = {}
         self._view: FleetView | None = None
         self._deaf: dict[str, frozenset[ReplicaId]] = {}
         self._watchers = [] if on_change is None else [on_change]
+        self._on_update = on_update
         for replica in replicas:
             self.put(replica)
 
     def watch(self, watcher: Callable[[ReplicaId, bool, str], None]) -> None:
         """Tell ``watcher``, too, of each replica whose health turned or that left: id, healthy, why."""
         self._watchers.append(watcher)
+
+    def __contains__(self, replica: object) -> bool:
+        """Whether there is a replica of this id."""
+        return replica in self._states
 
     def view(self) -> FleetView:
         """What a policy decides on; built anew only when a replica comes, goes or is replaced."""
@@ -73,8 +91,7 @@ class LiveFleet:
         in_flight = self._leaving.pop(replica.id, 0) if old is None else old.load.in_flight
         load = ReplicaLoad(replica=replica, healthy=healthy, in_flight=in_flight)
         self._states[replica.id] = _State(load=load, reason=reason)
-        self._view = None
-        self._deaf.clear()
+        self._updated()
 
     def remove(self, replica: ReplicaId) -> None:
         """Take a replica out; its calls in flight may still end.
@@ -86,8 +103,7 @@ class LiveFleet:
         del self._states[replica]
         if in_flight:
             self._leaving[replica] = in_flight
-        self._view = None
-        self._deaf.clear()
+        self._updated()
         for watcher in self._watchers:
             watcher(replica, False, "removed")  # noqa: FBT003 - the watchers' signature
 
@@ -125,6 +141,8 @@ class LiveFleet:
         if turned:
             for watcher in self._watchers:
                 watcher(replica, healthy, reason)
+        if turned and self._on_update is not None:
+            self._on_update()
 
     def declare(self, replica: ReplicaId, models: tuple[str, ...]) -> None:
         """Say which models ``replica`` serves; a replica that left already is passed over."""
@@ -159,6 +177,29 @@ class LiveFleet:
             )
             for state in self._states.values()
         )
+
+    def states(self) -> tuple[ReplicaState, ...]:
+        """All replicas as another process is to see them."""
+        return tuple(
+            ReplicaState(state.load.replica, state.load.healthy, state.reason) for state in self._states.values()
+        )
+
+    def take_over(self, states: Iterable[ReplicaState]) -> None:
+        """Be as another process sees the fleet. Calls in flight are this process's own."""
+        told = {state.replica.id: state for state in states}
+        for gone in self._states.keys() - told.keys():
+            self.remove(gone)
+        for name, state in told.items():
+            known = self._states.get(name)
+            if known is None or known.load.replica != state.replica:
+                self.put(state.replica)
+            self.mark(name, state.healthy, state.reason)
+
+    def _updated(self) -> None:
+        self._view = None
+        self._deaf.clear()
+        if self._on_update is not None:
+            self._on_update()
 
     def _state(self, replica: ReplicaId) -> _State:
         try:

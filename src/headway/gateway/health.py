@@ -77,7 +77,7 @@ class Prober:
     ) -> None:
         self._fleet = fleet
         self._fetch = fetch
-        self._discover = discover
+        self.discover = discover
         self._period = period
         self._threshold = failures
         self._failed: dict[ReplicaId, int] = {}
@@ -119,14 +119,14 @@ class Prober:
             return
         if status == _OK or (not llama and status < _SERVER_ERROR):
             self._failed[replica.id] = 0
-            if replica.id in self._discover and status == _OK:
+            if replica.id in self.discover and status == _OK:
                 self._learn(replica, body)
             self._fleet.mark(replica.id, healthy=True, reason=f"GET {path} answered {status}")
         else:
             self._failure(replica, f"GET {path} answered {status}")
 
     def _failure(self, replica: Replica, reason: str) -> None:
-        count = self._failed[replica.id] = self._failed[replica.id] + 1
+        count = self._failed[replica.id] = self._failed.get(replica.id, 0) + 1
         if count >= self._threshold:
             self._fleet.mark(replica.id, healthy=False, reason=reason)
 

@@ -136,7 +136,7 @@ class Metrics:
                 "Spans that were written and are gone, because the store's file was removed or replaced.",
                 [({}, spans_lost)],
             ),
-            *_process(),
+            *process_figures(),
         ]
         return ("\n".join(lines) + "\n").encode(errors="replace")
 
@@ -239,8 +239,8 @@ def _replicas(view: FleetView) -> Iterator[str]:
     )
 
 
-def _process() -> Iterator[str]:
-    """The gateway's own cost; what an operating system does not tell is left out."""
+def process_figures() -> Iterator[str]:
+    """This process' own cost; what an operating system does not tell is left out."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = used.ru_utime + used.ru_stime
     yield from family("process_cpu_seconds_total", "counter", "CPU time of the gateway.", [({}, cpu)])

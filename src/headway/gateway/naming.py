@@ -69,9 +69,13 @@ class Naming:
     """The catalogue at work."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
         self._pins = Pins()
         self._calls: OrderedDict[str, int] = OrderedDict()
+        self.adopt(catalog)
+
+    def adopt(self, catalog: Catalog) -> None:
+        """Go by another catalogue from now on."""
+        self._catalog = catalog
         self._counts = any(rule.after_calls is not None for alias in catalog.aliases.values() for rule in alias.rules)
 
     @property

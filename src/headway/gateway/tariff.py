@@ -26,9 +26,13 @@ class Tariff:
     def __init__(
         self, own: Mapping[str, Price], local: Container[str], *, wall: Callable[[], float] = time.time
     ) -> None:
-        self._own = dict(own)
+        self.adopt(own)
         self._local = local
         self._wall = wall
+
+    def adopt(self, own: Mapping[str, Price]) -> None:
+        """Go by other prices of one's own from now on."""
+        self._own = dict(own)
 
     def warm(self) -> None:
         """Read the price list, which takes most of a second once: for a thread, before the first call comes."""

@@ -1,6 +1,7 @@
 """All engines as one thing to send to: a pool of connections for each replica, and small requests beside the calls."""
 
 import asyncio
+from collections.abc import Container
 
 from headway.core.clock import Clock
 from headway.core.config import Limits
@@ -41,6 +42,11 @@ class Upstream:
             pool.close()
         pool = self._pools[replica.id] = Pool(replica, self._limits, self._clock, self._deadlines)
         return pool
+
+    def keep(self, replicas: Container[ReplicaId]) -> None:
+        """Let go of the connections to all others; what is busy ends when its exchange does."""
+        for gone in [replica for replica in self._pools if replica not in replicas]:
+            self._pools.pop(gone).close()
 
     async def fetch(
         self,

@@ -19,6 +19,7 @@ from headway.app.cli import (
     import_,
     keys,
     models,
+    reload,
     serve,
     tasks,
     tenants,
@@ -38,6 +39,7 @@ check.register(app)
 demo.register(app)
 models.register(app)
 serve.register(app)
+reload.register(app)
 explain.register(app)
 budget.register(app)
 cache.register(app)

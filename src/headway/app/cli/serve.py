@@ -12,7 +12,7 @@ from headway.core.log_lines import LogFormat
 
 if TYPE_CHECKING:
     from headway.app.config.written import File
-    from headway.app.service import Ready
+    from headway.app.service import Ready, Service
 
 _UPSTREAM = (
     "An engine or provider: URL[,model=NAME]…[,speaks=DIALECT]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
@@ -37,6 +37,9 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     host: Annotated[str | None, typer.Option(help="Address to listen on; default: 127.0.0.1.")] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to listen on; 0: a free one; default: 8080.", min=0, max=65535)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that serve calls, on one port; default: 1.", min=1, max=256)
     ] = None,
     allow_host: Annotated[
         list[str] | None,
@@ -99,14 +102,17 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     import uvloop
 
     from headway.app.cli.logs import log_to_stderr
+    from headway.app.config.reading import load_config
     from headway.app.config.serving import service_of, with_flags, with_keys, with_log
-    from headway.app.service import serve as run
+    from headway.app.config.written import File
+    from headway.app.running import serve as run
+    from headway.app.settings import DEFAULT
     from headway.gateway.collector import collect_seldom
 
-    path, written = _written(config)
     gateway = {
         "host": host,
         "port": port,
+        "workers": workers,
         "allow_hosts": allow_host or None,
         "admin": admin,
         "admin_port": admin_port,
@@ -121,26 +127,20 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
         "first_byte_seconds": first_byte_seconds,
         "stall_seconds": stall_seconds,
     }
-    file = _engines(with_flags(written, gateway, bounds), upstream or [], embedded, weights)
-    file = with_keys(file, keys, limits)
-    file = with_log(file, log_format, calls=log_calls)
-    service = service_of(file, path.absolute().parent, os.environ)
+    here = (config or DEFAULT).absolute()
+
+    def read() -> "Service":
+        written = load_config(here) if config is not None or here.exists() else File()
+        file = _engines(with_flags(written, gateway, bounds), upstream or [], embedded, weights)
+        file = with_log(with_keys(file, keys, limits), log_format, calls=log_calls)
+        return service_of(file, here.parent, os.environ)
+
+    service = read()
     log_to_stderr(service.log)
     collect_seldom()
-    broken_off = uvloop.run(run(service, _announce_to_machine if json else _announce_to_person))
+    broken_off = uvloop.run(run(service, _announce_to_machine if json else _announce_to_person, read))
     if broken_off is not None:
         sys.exit(128 + broken_off)  # as a shell tells it, and as it is while the command is still loading
-
-
-def _written(config: Path | None) -> "tuple[Path, File]":
-    from headway.app.config.reading import load_config
-    from headway.app.config.written import File
-    from headway.app.settings import DEFAULT
-
-    if config is None and not DEFAULT.exists():
-        return DEFAULT, File()
-    path = config or DEFAULT
-    return path, load_config(path)
 
 
 def _engines(file: "File", upstream: list[str], embedded: int | None, weights: Path | None) -> "File":

@@ -99,6 +99,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         embedded=None if file.embedded is None else _engines(file.embedded, folder),
         host=gateway.host,
         port=gateway.port,
+        workers=gateway.workers,
         allow_hosts=tuple(gateway.allow_hosts),
         admin_port=gateway.admin_port if gateway.admin else None,
         store=store if gateway.record else None,

@@ -126,6 +126,8 @@ class Gateway(Table):
     """Address to listen on."""
     port: Port = 8080
     """Port to listen on; 0: a free one."""
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    """Processes that serve calls, on one port; with several, one more looks after them."""
     allow_hosts: list[str] = Field(default=[])
     """On loopback, public names it may be called by, e.g. a proxy's."""
     admin: bool = True

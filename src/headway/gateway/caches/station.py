@@ -84,6 +84,13 @@ class ResponseCache:
         self.renewals: set[Renewing] = set()
         """Calls under way that are made for nobody."""
 
+    def adopt(self, rules: CacheRules) -> None:
+        """Go by other rules from now on; what is kept stays as it was kept."""
+        self._places = Places(rules)
+        for rule in rules.all:
+            if rule.mode != "off":
+                self._figures.setdefault(rule.name, RuleFigures())
+
     # --- calls
 
     def ask(
