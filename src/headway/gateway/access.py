@@ -48,6 +48,7 @@ class Access:
         self._version = -1
         self._refusals: dict[tuple[str, str, str, str], AuditRecord] = {}
         self._changes: list[AuditRecord] = []
+        self._refreshing = asyncio.Lock()
         self._running: asyncio.Task[None] | None = None
         self._trouble = False
 
@@ -76,20 +77,21 @@ class Access:
 
     async def refreshed(self) -> None:
         """Write what was refused, and take over what was changed: done every second by itself."""
-        changes, refusals = self._changes, self._refusals
-        self._changes, self._refusals = [], {}
-        try:
-            await asyncio.to_thread(self._write, [*changes, *refusals.values()])
-            await asyncio.to_thread(self._refresh)
-        except StoreError as error:
-            self._changes[:0] = changes
-            for record in refusals.values():
-                self._note(record.action, record.actor, record.subject, record.tenant, record.detail, record.count)
-            if not self._trouble:
-                _log.error("keys: %s Until then keys stay as they were.", error)
-            self._trouble = True
-        else:
-            self._trouble = False
+        async with self._refreshing:  # else one that read first could be the last to take over
+            changes, refusals = self._changes, self._refusals
+            self._changes, self._refusals = [], {}
+            try:
+                await asyncio.to_thread(self._write, [*changes, *refusals.values()])
+                await asyncio.to_thread(self._refresh)
+            except StoreError as error:
+                self._changes[:0] = changes
+                for record in refusals.values():
+                    self._note(record.action, record.actor, record.subject, record.tenant, record.detail, record.count)
+                if not self._trouble:
+                    _log.error("keys: %s Until then keys stay as they were.", error)
+                self._trouble = True
+            else:
+                self._trouble = False
 
     async def audit(self, record: AuditRecord) -> None:
         """Write down a change that was made; where that cannot be done now, it is as soon as it can."""
