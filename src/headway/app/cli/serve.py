@@ -101,10 +101,10 @@ def serve(  # noqa: PLR0913 - each option of the command is a parameter
     """
     import uvloop
 
-    from headway.app.cli.logs import log_to_stderr
     from headway.app.config.reading import load_config
     from headway.app.config.serving import service_of, with_flags, with_keys, with_log
     from headway.app.config.written import File
+    from headway.app.logs import log_to_stderr
     from headway.app.running import serve as run
     from headway.app.settings import DEFAULT
     from headway.gateway.collector import collect_seldom

@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from headway.app.cli.logs import log_to_stderr
+from headway.app.logs import log_to_stderr
 from headway.app.reloading import RELOAD_ACTION, RELOAD_PATH, Reloaded
 from headway.app.service import Front, Service
 from headway.app.stopping import unless
