@@ -18,7 +18,6 @@ from headway.gateway.caches.opening import Caching
 from headway.gateway.door_opening import Keeping, OwnModels, open_door
 from headway.gateway.engines import EngineSpec
 from headway.gateway.fleet import LiveFleet
-from headway.gateway.ids import Ids
 from headway.gateway.naming import Naming
 from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.policies import DEFAULT, load
@@ -28,6 +27,7 @@ from headway.gateway.wiring import Passes
 from headway.policy.cache.rules import CacheRules
 from headway.policy.identify import Identifier
 from headway.policy.models.catalog import Catalog
+from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 from headway.trace.store import Store
 

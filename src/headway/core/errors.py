@@ -59,6 +59,36 @@ class WorkerError(HeadwayError):
     """A process that helped with work ended before the work was done."""
 
 
+class OverBudgetError(HeadwayError):
+    """A task's budget does not hold what its next step may cost; nothing was started."""
+
+
+class OverDeadlineError(HeadwayError):
+    """A task, or an item of it, was not done in the time that it had; what it was doing has been stopped."""
+
+
+class InDoubtError(HeadwayError):
+    """A call was under way when its process died, and its policy forbids making it again."""
+
+
+class ItemsFailedError(HeadwayError):
+    """More items of a scatter failed than it tolerates; the rest was stopped. Its cause is the first failure.
+
+    Args:
+        what: how many failed, of how many, and how.
+        fix: what the reader can do about it.
+        errors: the failures that there were, by the item's index.
+    """
+
+    def __init__(self, what: str, *, fix: str, errors: tuple[tuple[int, Exception], ...]) -> None:
+        super().__init__(what, fix=fix)
+        self.errors = errors
+
+
+class NoQuorumError(HeadwayError):
+    """Votes were cast, and no verdict can reach the number that was asked for."""
+
+
 class MissingExtraError(HeadwayError):
     """A feature needs an optional package that is not installed."""
 

@@ -30,12 +30,12 @@ from headway.core.span import (
 )
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
-from headway.gateway.ids import Ids
 from headway.gateway.metrics import Metrics
 from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER, sent_before
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
 from headway.policy.order.waiting import Lane
+from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 from headway.wire.dialect import Asked, Dialect
 from headway.wire.dialects import CHAT, COUNT_TOKENS, EMBEDDINGS

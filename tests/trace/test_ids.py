@@ -1,7 +1,7 @@
 import re
 
 from headway.core.clock import SystemClock, VirtualClock
-from headway.gateway.ids import Ids
+from headway.trace.ids import Ids
 
 
 def test_task_ids_are_trace_ids_that_begin_with_their_time() -> None:

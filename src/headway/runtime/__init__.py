@@ -1,0 +1,31 @@
+"""Agents as distributed systems, in ordinary Python: scatter, gather, judge, under a budget. See docs/runtime.md."""
+
+from headway.runtime.memo import Ledger, Row
+from headway.runtime.progress import Progress, Said, Stage
+from headway.runtime.purse import Amount, Budget, Purse
+from headway.runtime.run import Again, Gathered, Lane, Paid, Run
+from headway.runtime.scatter import Failure, How, Tolerant
+from headway.runtime.task import Runtime, Started, Task, task
+
+__all__ = [
+    "Again",
+    "Amount",
+    "Budget",
+    "Failure",
+    "Gathered",
+    "How",
+    "Lane",
+    "Ledger",
+    "Paid",
+    "Progress",
+    "Purse",
+    "Row",
+    "Run",
+    "Runtime",
+    "Said",
+    "Stage",
+    "Started",
+    "Task",
+    "Tolerant",
+    "task",
+]

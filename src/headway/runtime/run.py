@@ -1,0 +1,322 @@
+"""What a task is given to work with: it scatters, pays, tells how far it is, and is held to its budget and its time.
+
+A run is handed on, never ambient. What is scattered gets runs of its own, below the one that scatters, so limits,
+spans, keys of paid calls and cancelling nest by construction.
+"""
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sized
+from contextlib import aclosing
+from typing import Any, Final, Literal, TypeVar, Unpack
+
+import msgspec
+from msgspec import Struct
+
+from headway.core.errors import BadInputError, InDoubtError
+from headway.core.span import Step, Work
+from headway.core.task import SpanId, TaskId
+from headway.runtime.ballot import Ballot
+from headway.runtime.memo import Memo, key_of
+from headway.runtime.progress import Feed, Said, Stage
+from headway.runtime.purse import Amount, Purse
+from headway.runtime.reduction import Tree
+from headway.runtime.scatter import Failure, How, Options, Scatter, Success, Tally, Tolerant, failed
+from headway.runtime.spans import Spans, Timed
+
+T = TypeVar("T")
+R = TypeVar("R")
+Lane = Literal["interactive", "batch"]
+Again = Literal[
+    "repeat",  # make it again: asking twice does no harm but its cost
+    "never",  # raise: a person has to look whether it was done
+]
+"""What to do with a call that was under way when its process died, so that nobody knows whether it was done."""
+
+
+ONE_CALL: Final = Amount(calls=1)
+
+
+class Shared(Struct, frozen=True, kw_only=True):
+    """What all runs of one task have in common."""
+
+    task: TaskId
+    lane: Lane
+    spans: Spans
+    memo: Memo
+    feed: Feed
+
+
+class Paid(Struct, frozen=True):
+    """What a paid call gave, and what it took."""
+
+    value: Any
+    used: Amount = ONE_CALL
+
+
+class Gathered(list[R]):
+    """Results in the order of their items, without those that failed, which are in ``failures``."""
+
+    def __init__(self, results: Iterable[R], failures: tuple[Failure, ...]) -> None:
+        super().__init__(results)
+        self.failures = failures
+
+
+class Run:
+    """A task's hands, or those of a part of it; `headway.runtime.task` gives a task its own.
+
+    Args:
+        shared: what it has in common with the task's other runs.
+        path: where in the task it is: the task, the scatters above it and its items, with ``/`` between them.
+        span: what it does is recorded below this one.
+        purse: what it spends comes out of this.
+        deadline: when the task has to be done; epoch seconds on the task's clock.
+    """
+
+    def __init__(self, shared: Shared, path: str, span: SpanId, purse: Purse, deadline: float | None) -> None:
+        self.shared = shared
+        self.path = path
+        self.span = span
+        self.purse = purse
+        self.deadline = deadline
+        self._named: dict[str, int] = {}
+
+    @property
+    def id(self) -> TaskId:
+        """The task's name, the same when it is taken up again."""
+        return self.shared.task
+
+    @property
+    def lane(self) -> Lane:
+        """Whether a person waits for the task."""
+        return self.shared.lane
+
+    @property
+    def stage(self) -> str:
+        """The stage of the task that it belongs to: the outermost scatter above it, or the task itself."""
+        return (*self.path.split("/", 2), "")[1]
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the deadline, 0 when it has passed; ``None``: there is none."""
+        return None if self.deadline is None else max(0.0, self.deadline - self.shared.spans.clock.now())
+
+    def say(self, text: str) -> None:
+        """Show the user a finding or a piece of an answer now."""
+        self.shared.feed.say(Said(stage=self.stage, text=text))
+
+    def timed(self, name: str, work: Work | None = None) -> Timed:
+        """A span of what is done in its ``with`` block; a plain step unless ``work`` says otherwise."""
+        return Timed(self.shared.spans, self.id, self.span, name, Step() if work is None else work)
+
+    def within(self, name: str, span: SpanId, purse: Purse | None = None, deadline: float | None = None) -> "Run":
+        """A run below this one; its purse and its deadline are this one's unless others are given."""
+        return Run(self.shared, f"{self.path}/{name}", span, purse or self.purse, _sooner(deadline, self.deadline))
+
+    def unique(self, name: str) -> str:
+        """``name``, with a number from the second time on: the same in each run of the same code."""
+        count = self._named[name] = self._named.get(name, 0) + 1
+        return name if count == 1 else f"{name}#{count}"
+
+    async def map(
+        self, f: Callable[["Run", T], Awaitable[R]], items: Iterable[T], **how: Unpack[Tolerant]
+    ) -> Gathered[R]:
+        """Call ``f`` on each item, so many at once, and gather what comes of it in the order of the items.
+
+        Args:
+            f: an async function of a run of its own and an item.
+            items: what there is to do.
+            how: see `Tolerant`.
+
+        Raises:
+            ItemsFailedError: more items failed than are tolerated; nothing runs any more.
+            BadInputError: ``f`` is no async function, or an option makes no sense.
+        """
+        found: dict[int, R] = {}
+        failures: list[Failure] = []
+        async with aclosing(self._scatter(f, list(items), Options(**how))) as outcomes:
+            async for outcome in outcomes:
+                match outcome:
+                    case Success(index=index, value=value):
+                        found[index] = value
+                    case Failure():
+                        failures.append(outcome)
+        failures.sort(key=lambda failure: failure.index)
+        return Gathered((found[index] for index in sorted(found)), tuple(failures))
+
+    async def stream(
+        self, f: Callable[["Run", T], Awaitable[R]], items: Iterable[T], **how: Unpack[Tolerant]
+    ) -> AsyncGenerator[tuple[int, R]]:
+        """As `map`, but each result as soon as it is there, with its item's index; a slow reader slows the calls down.
+
+        ``items`` may be without end. Leave the loop early only inside ``contextlib.aclosing``, which stops the rest.
+        """
+        async with aclosing(self._scatter(f, items, Options(**how))) as outcomes:
+            async for outcome in outcomes:
+                if isinstance(outcome, Success):
+                    yield outcome.index, outcome.value
+
+    async def reduce(
+        self,
+        f: Callable[["Run", list[R]], Awaitable[R]],
+        items: Iterable[R],
+        *,
+        fan_in: int = 16,
+        **how: Unpack[How],
+    ) -> R:
+        """Merge neighbours, up to ``fan_in`` at a time, until one is left; each merge starts when its parts are there.
+
+        Raises:
+            ItemsFailedError: a merge failed.
+            BadInputError: there are no items, ``fan_in`` is below 2, or an option makes no sense.
+        """
+        tree = Tree(list(items), fan_in)
+        async with aclosing(self._scatter(f, tree, Options(**how), of=tree.merges, place=tree.place)) as outcomes:
+            async for outcome in outcomes:
+                if isinstance(outcome, Success):
+                    tree.merged(outcome.index, outcome.value)
+        return tree.root
+
+    async def judge(
+        self,
+        f: Callable[["Run", T], Awaitable[R]],
+        x: T,
+        *,
+        votes: int = 5,
+        quorum: int = 3,
+        **how: Unpack[How],
+    ) -> R:
+        """Ask ``f`` for ``votes`` verdicts on ``x`` and return the first that ``quorum`` of them agree on (``==``).
+
+        The rest is stopped as soon as that is decided, one way or the other. A vote that fails is a vote for nothing.
+
+        Raises:
+            NoQuorumError: no verdict can reach the quorum any more.
+            BadInputError: ``quorum`` is not from 1 to ``votes``, or an option makes no sense.
+        """
+        ballot = Ballot[R](_name_of(f), votes, quorum)
+        options = Options(tolerate=1, **How(limit=votes) | how)
+        async with aclosing(self._scatter(f, [x] * votes, options)) as outcomes:
+            async for outcome in outcomes:
+                ballot.cast(outcome)
+                if ballot.winner is not None:
+                    return ballot.winner.value
+                if ballot.hung:
+                    break
+        raise ballot.no_quorum()
+
+    async def race(self, f: Callable[["Run", T], Awaitable[R]], items: Iterable[T], **how: Unpack[How]) -> R:
+        """Start ``f`` on all items at once and return the first result; the others are stopped.
+
+        Raises:
+            ItemsFailedError: all failed.
+            BadInputError: there are no items, or an option makes no sense.
+        """
+        runners = list(items)
+        if not runners:
+            raise BadInputError("There is nothing to race.", fix="Give at least one item.")
+        failures: list[Failure] = []
+        options = Options(tolerate=1, **How(limit=len(runners)) | how)
+        async with aclosing(self._scatter(f, runners, options)) as outcomes:
+            async for outcome in outcomes:
+                if isinstance(outcome, Success):
+                    return outcome.value
+                failures.append(outcome)
+        raise failed(_name_of(f), failures, len(runners))
+
+    async def once(
+        self,
+        name: str,
+        asked: object,
+        make: Callable[[], Awaitable[Paid]],
+        result: type[R],
+        *,
+        most: Amount = ONE_CALL,
+        key: str = "",
+        again: Again = "repeat",
+    ) -> R:
+        """Make a paid call, unless this task has its result already: from an earlier attempt, or before it was killed.
+
+        Args:
+            name: what is called.
+            asked: what it is asked: anything that can be JSON. The same question at the same place has the same result.
+            make: makes the call.
+            result: the type of what it gives, by which it is read back.
+            most: what it can take; reserved before it is made. A call that is stopped under way counts as having
+                taken all of it, because nobody says what it took.
+            key: asks the same anew where it differs, e.g. for another sample.
+            again: what to do with a call that was under way when the task's process died.
+
+        Raises:
+            OverBudgetError: the budget does not hold ``most``.
+            InDoubtError: it was under way when the process died, and may not be made again.
+        """
+        memo, place = self.shared.memo, self.unique(key_of(self.path, name, [asked, key]))
+        known = memo.find(place)
+        if known is not None and known.state == "done":
+            return msgspec.msgpack.decode(known.value, type=result)
+        if known is not None and known.state == "intent" and again == "never" and place in memo.in_doubt:
+            raise InDoubtError(
+                f"{self.path}: {name} was under way when the process died, so it may have been done.",
+                fix="Look whether it was done. To make it again, start a new task.",
+            )
+        with await self.purse.reserve(most) as hold:
+            await memo.intend(place, most)
+            try:
+                paid = await make()
+            except Exception:
+                hold.settle(Amount(calls=most.calls))
+                await memo.fail(place, Amount(calls=most.calls))
+                raise
+            except BaseException:
+                hold.settle(most)
+                raise
+            hold.settle(paid.used)
+            await memo.finish(place, paid.used, msgspec.msgpack.encode(paid.value))
+            return paid.value
+
+    async def _scatter(
+        self,
+        f: Callable[["Run", T], Awaitable[R]],
+        items: Iterable[T],
+        options: Options,
+        *,
+        of: int | None = None,
+        place: Callable[[int], str] = str,
+    ) -> AsyncGenerator[Success[R] | Failure]:
+        _check(f)
+        name = _name_of(f)
+        stage = self.unique(name)
+        tally = Tally(name, len(items) if isinstance(items, Sized) else of, options.tolerate)
+        with Timed(self.shared.spans, self.id, self.span, f"scatter {stage}", Step(), early=True) as span:
+
+            async def attempt(index: int, again: str, item: T) -> R:
+                with Timed(self.shared.spans, self.id, span.id, name, Step()) as own:
+                    # Attempts share the keys of what they pay for, so that none is paid twice. A twin is its own.
+                    twin = "+" if again.endswith("+") else ""
+                    return await f(self.within(f"{stage}/{place(index)}{twin}", own.id), item)
+
+            scatter = Scatter(name, attempt, iter(items), options)
+            async with aclosing(scatter.outcomes()) as outcomes:
+                async for outcome in outcomes:
+                    tally.count(outcome)
+                    if self.path == self.id:
+                        told = Stage(name=stage, done=tally.done, failed=len(tally.failures), of=tally.of)
+                        self.shared.feed.stage(told)
+                    yield outcome
+            tally.end()
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    return min((time for time in (one, other) if time is not None), default=None)
+
+
+def _name_of(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__name__", type(f).__name__)).replace("/", "-").replace("|", "-")
+
+
+def _check(f: Callable[..., Any]) -> None:
+    if not (inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))):  # noqa: B004
+        raise BadInputError(
+            f"{_name_of(f)} is no async function, and would block all others while it works.",
+            fix="Write `async def`, and call what blocks by `await asyncio.to_thread(…)`.",
+        )

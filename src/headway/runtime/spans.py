@@ -1,0 +1,105 @@
+"""What a task does, as spans in the same store as the gateway's: task, stage, item, call."""
+
+import asyncio
+import re
+from typing import Final, Self
+
+from headway.core.clock import Clock
+from headway.core.span import ErrorType, Span, Work
+from headway.core.task import SpanId, TaskId
+from headway.trace.ids import Ids
+from headway.trace.record import Recorder
+
+_WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Spans:
+    """Makes the spans of tasks and hands them to a recorder, if there is one.
+
+    Args:
+        clock: for when spans start and end, and for ids.
+        recorder: takes them; ``None``: nobody keeps them.
+    """
+
+    def __init__(self, clock: Clock, recorder: Recorder | None) -> None:
+        self.clock = clock
+        self.kept = recorder is not None
+        self._recorder = recorder
+        self._ids = Ids(clock)
+
+    def new_task(self) -> TaskId:
+        """A name for a task."""
+        return TaskId(self._ids.task())
+
+    def new(self) -> SpanId:
+        """A name for a span."""
+        return SpanId(self._ids.span())
+
+    def record(self, span: Span) -> None:
+        """Keep a span; the same id once more replaces it."""
+        if self._recorder is not None:
+            self._recorder.record(span)
+
+
+class Timed:
+    """A span from entering to leaving it, as a context manager; what leaves it by an exception is its error.
+
+    Args:
+        spans: where it goes.
+        task: whose it is.
+        parent: the span that it is a part of.
+        name: by OpenTelemetry's rules where those have one.
+        work: what it does; may be set anew before it is left.
+        early: whether it is kept at its start too, so that a task that is under way, or was killed, can be seen.
+    """
+
+    def __init__(
+        self, spans: Spans, task: TaskId, parent: SpanId | None, name: str, work: Work, *, early: bool = False
+    ) -> None:
+        self.id = spans.new()
+        self.work = work
+        self.remarks: tuple[str, ...] = ()
+        self._spans = spans
+        self._task = task
+        self._parent = parent
+        self._name = name
+        self._early = early
+        self._start = 0.0
+
+    def __enter__(self) -> Self:
+        self._start = self._spans.clock.now()
+        if self._early:
+            self._keep(None, None)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        self._keep(self._spans.clock.now(), None if error is None else error_type(error))
+
+    def _keep(self, end: float | None, error: ErrorType | None) -> None:
+        if self._spans.kept:
+            self._spans.record(
+                Span(
+                    task=self._task,
+                    id=self.id,
+                    parent=self._parent,
+                    name=self._name,
+                    start=self._start,
+                    end=end,
+                    work=self.work,
+                    error=error,
+                    remarks=self.remarks,
+                )
+            )
+
+
+def error_type(error: BaseException) -> ErrorType:
+    """A short stable word for an exception: ``RateLimitError`` is ``rate_limit``."""
+    if isinstance(error, asyncio.CancelledError):
+        return ErrorType("cancelled")
+    name = type(error).__name__.removesuffix("Error").removesuffix("Exception") or "error"
+    return ErrorType(_WORDS.sub("_", name).lower())
+
+
+def traceparent(task: TaskId, span: SpanId) -> str | None:
+    """W3C trace context by which others hang their spans below ``span``; ``None`` where the task is no trace id."""
+    return f"00-{task}-{span}-01" if re.fullmatch("[0-9a-f]{32}", task) and task.strip("0") else None
