@@ -22,9 +22,9 @@ from headway.core.span import ModelCall
 from headway.gateway.app import Gateway
 from headway.gateway.collector import collect_seldom
 from headway.gateway.fleet import LiveFleet
-from headway.trace.ids import Ids
 from headway.policy.identify import Identifier
 from headway.policy.routing.least_loaded import LeastLoaded
+from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 from headway.trace.store import Store
 
