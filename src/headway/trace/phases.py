@@ -141,10 +141,10 @@ def _failed_at_first(
     """
     sent = call.sent
     setbacks = tuple([one for one in call.setbacks if sent is None or one.start < sent or one.end <= sent])
-    if not setbacks:
+    if not setbacks and sent is not None:
         return split(span, structs.replace(call, setbacks=()), start, end, at, silent=silent)
-    since = _within(at(setbacks[0].start), start, end)
-    served = sent is not None and sent >= setbacks[-1].end
+    since = _within(at(setbacks[0].start), start, end) if setbacks else start
+    served = bool(setbacks) and sent is not None and sent >= setbacks[-1].end
     until = _within(at(setbacks[-1].end), since, end) if served else end
     rows = ((HOP, start, since), (RETRY, since, until))
     before = tuple(Segment(span, phase, since, until) for phase, since, until in rows if until > since)
