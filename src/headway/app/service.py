@@ -14,19 +14,23 @@ from headway.core.fleet import Replica, ReplicaId
 from headway.core.log_lines import LogFormat
 from headway.core.money import Price
 from headway.gateway.app import Gateway
+from headway.gateway.breakers import BreakerRules, Breakers
 from headway.gateway.caches.opening import Caching
 from headway.gateway.door_opening import Keeping, OwnModels, open_door
 from headway.gateway.engines import EngineSpec
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.hedging import HedgeRules, Hedging
 from headway.gateway.naming import Naming
 from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.policies import DEFAULT, load
 from headway.gateway.scheduling import Scheduling, open_turns, wants_all
+from headway.gateway.retrying import Retrying
 from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.cache.rules import CacheRules
 from headway.policy.identify import Identifier
 from headway.policy.models.catalog import Catalog
+from headway.policy.resend.retry import RetryRules
 from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 from headway.trace.store import Store
@@ -74,6 +78,12 @@ class Service(Struct, frozen=True, kw_only=True):
     """Keys that callers need; ``None``: nobody is asked for one."""
     caching: Caching | None = None
     """Which answers are kept to be given again; ``None``: none are."""
+    retries: RetryRules | None = None
+    """How often calls are sent again; ``None``: never to the same model."""
+    breakers: BreakerRules | None = None
+    """When a replica is left alone; ``None``: never."""
+    hedging: HedgeRules | None = None
+    """Which calls are sent to a second replica; ``None``: none."""
     prices: dict[str, Price] = {}
     """Own prices of models, before the list's."""
 
@@ -127,6 +137,9 @@ class Front:
                 tariff=self._tariff,
                 turns=open_turns(scheduling, self._policy, fleet, identifier, clock),
                 batch=frozenset() if scheduling is None else scheduling.batch,
+                retries=None if service.retries is None else Retrying(service.retries),
+                breakers=None if service.breakers is None else Breakers(service.breakers),
+                hedging=None if service.hedging is None else Hedging(service.hedging),
             ),
         )
 

@@ -11,6 +11,7 @@ from headway.app.config.caching import caching_of
 from headway.app.config.exporting import endpoint_of
 from headway.app.config.keeping import keeping_of
 from headway.app.config.naming import catalog_of
+from headway.app.config.resending import breakers_of, hedging_of, retries_of
 from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica
 from headway.app.service import Embedded as ServedEngines
 from headway.app.service import Service
@@ -113,6 +114,9 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         log_calls=_log_calls(file),
         catalog=catalog_of(file),
         keeping=keeping_of(file, folder, environment),
+        retries=retries_of(file.retries),
+        breakers=breakers_of(file.breakers),
+        hedging=hedging_of(file.hedging),
         caching=caching_of(file.cache, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )

@@ -1,15 +1,13 @@
 """The tables of `headway.toml`, as a person writes them. Each field's description is what the JSON schema shows."""
 
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
-from headway.app.config.exporting import traces_url
-from headway.core import budget, config
+from headway.app.config.resending import Breakers, Hedging, Retries
+from headway.app.config.values import Bytes, DialectName, Port, Seconds, Table, TracesUrl, Url, Wait
+from headway.core import config
 from headway.core.errors import BadInputError
 from headway.core.limits import Measure, read_limit
 from headway.core.log_lines import LogFormat
@@ -17,77 +15,7 @@ from headway.gateway import scheduling
 from headway.gateway.caches.station import PATIENCE_SECONDS
 from headway.policy.cache import rules
 from headway.policy.cache.worthy import TAG
-from headway.wire.dialects import BY_NAME, CHAT, EMBEDDINGS
-
-_SIZE: Final = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
-_SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-
-
-def _size(value: object) -> object:
-    if isinstance(value, str):
-        match = _SIZE.fullmatch(value.strip())
-        if match is None:
-            raise ValueError(f"{value!r} is no size; write bytes, or e.g. 64 KiB, 16 MiB")
-        return int(match[1]) * _SIZES[match[2]]
-    return value
-
-
-def _read_by(reader: Callable[[str | float, str], float]) -> Callable[[Any], float]:
-    """One of `core.budget`'s readers, its errors in pydantic's terms."""
-
-    def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"{value!r} is neither a number nor text with a unit")  # noqa: TRY004 - pydantic's contract
-        try:
-            return reader(value, "it")
-        except BadInputError as error:
-            raise ValueError(str(error).removeprefix("it ")) from error
-
-    return read
-
-
-def _base_url(value: str) -> str:
-    try:
-        url = urlsplit(value.strip())
-        port = url.port
-    except ValueError as error:
-        raise ValueError(f"{value!r} is no URL: {error}") from error
-    if url.username is not None or url.password is not None:
-        raise ValueError("credentials do not belong in a URL; name an environment variable with key_env")
-    if url.scheme not in {"http", "https"} or not url.hostname or port == 0 or url.query or url.fragment:
-        raise ValueError(f"{value!r} is no base URL of an HTTP server; write e.g. http://127.0.0.1:8000/v1")
-    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/') or '/v1'}"
-
-
-def _dialect(value: str) -> str:
-    if value not in BY_NAME:
-        raise ValueError(f"{value!r} is no dialect; there are {', '.join(BY_NAME)}")
-    return value
-
-
-_UNITS: Final = {"type": ["number", "string"]}
-Seconds = Annotated[
-    float,
-    BeforeValidator(_read_by(budget.seconds)),
-    WithJsonSchema(_UNITS | {"examples": [0.4, "400 ms", "1.5 s", "2 min"]}),
-]
-"""A time: a number of seconds, or text with a unit."""
-Wait = Annotated[Seconds, Field(gt=0)]
-"""A time that is not nothing: as a limit, nothing would ever be served."""
-Bytes = Annotated[
-    int, BeforeValidator(_size), Field(gt=0), WithJsonSchema({"type": ["integer", "string"], "examples": ["16 MiB"]})
-]
-Url = Annotated[str, AfterValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
-TracesUrl = Annotated[str, AfterValidator(traces_url), WithJsonSchema({"type": "string", "format": "uri"})]
-Port = Annotated[int, Field(ge=0, le=65535)]
-DialectName = Annotated[str, AfterValidator(_dialect), WithJsonSchema({"enum": sorted(BY_NAME)})]
-
-
-class Table(BaseModel):
-    """A table: no other keys than those named, and no value of another type made to fit."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
-
+from headway.wire.dialects import CHAT, EMBEDDINGS
 
 _LIMITS: Final = config.Limits()
 
@@ -215,7 +143,7 @@ class CacheRule(Table):
         "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/messages/count_tokens"
     ] = "/v1/chat/completions"
     """Where the calls come in."""
-    models: Annotated[list[str], Field(min_length=1)] = ["*"]
+    models: Annotated[list[str], Field(min_length=1)] = Field(default=["*"])
     """Models, after aliases; * and ? stand for any letters and any one."""
     mode: Literal["off", "exact", "semantic", "shadow"] = _RULE.mode
     """exact: the same question to the byte; semantic: one that means the same, too, once that was measured to be right;
@@ -382,6 +310,9 @@ class File(Table):
     embedded: Embedded | None = None
     schedule: Schedule | None = None
     cache: Cache | None = None
+    retries: Retries | None = None
+    breakers: Breakers | None = None
+    hedging: Hedging | None = None
     models: dict[str, Model] = Field(default={})
     """By the name that clients ask for."""
     tiers: dict[str, Tier] = Field(default={})
