@@ -28,12 +28,14 @@ from headway.gateway.listening import cannot_listen
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
 from headway.gateway.naming import Naming
+from headway.gateway.pinning import Pinning
 from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
 from headway.gateway.upstream import Upstream
 from headway.gateway.wiring import Passes, Wiring
 from headway.policy.identify import Identifier
+from headway.policy.models.catalog import Catalog
 from headway.policy.route import RoutePolicy
 from headway.trace.record import Recorder
 from headway.wire.dialect import Dialect
@@ -109,6 +111,8 @@ class Gateway:
         self._deadlines = Deadlines(clock, beat_for(limits))
         self.upstream = Upstream(limits, clock, self._deadlines)
         passes = passes or Passes()
+        if passes.naming is None:
+            passes = structs.replace(passes, naming=Naming(Catalog()))
         kept = recorder if recording.enabled else None
         self.journal = Journal(identifier, kept, self.metrics, recording, clock)
         self._front = Front(self, limits, clock, self._deadlines)
@@ -129,6 +133,12 @@ class Gateway:
             passes.turns.breakers = passes.breakers
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
+        self._pinning = Pinning(fleet, self.bus, clock)
+        self._pinning.offer(self.admin)
+        if passes.naming is not None:
+            passes.naming.pins = self._pinning.pins
+        if (breakers := passes.breakers) is not None:
+            self.admin.on_show("/admin/breakers", breakers.shown(clock))
         self.cache = self._wiring.cache
         """Answers that are kept; ``None``: none are."""
         if self.cache is not None:
@@ -173,6 +183,7 @@ class Gateway:
         except (OSError, UnicodeError) as error:
             raise cannot_listen(host, port, error) from error
         self._deadlines.start()
+        self._pinning.ask()
         if self.cache is not None:
             self.cache.start()
         name = self._server.sockets[0].getsockname()
@@ -208,6 +219,8 @@ class Gateway:
 
     def rewire(self, policy: RoutePolicy, naming: Naming | None) -> None:
         """Have calls from now on meet these; those under way go on as they began."""
+        naming = naming or Naming(Catalog())
+        naming.pins = self._pinning.pins
         passes = structs.replace(self._wiring.passes, naming=naming)
         self._wiring = structs.replace(self._wiring, policy=policy, passes=passes)
 

@@ -6,7 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from headway.core.clock import Clock
 from headway.core.fleet import ReplicaId
+from headway.gateway.admin import Order, Show
 from headway.gateway.exposition import family
 from headway.policy.resend.breaker import LEAST, REST, SHARE, Breaker, State
 
@@ -79,6 +81,15 @@ class Breakers:
             )
             for replica, breaker in sorted(self._breakers.items())
         ]
+
+    def shown(self, clock: Clock) -> Show:
+        """For those who run the gateway."""
+
+        async def show(order: Order) -> object:
+            del order
+            return {"breakers": self.states(clock.now())}
+
+        return show
 
     def families(self) -> Iterator[str]:
         """For the page of metrics."""

@@ -56,7 +56,7 @@ class Call:
         caller = None if self._visit is None else self._visit.caller
         read_urgency(self.record, request.fields, request.received, caller, passes.batch)
         naming = passes.naming
-        if naming is not None:
+        if naming is not None and (asks.model in naming.known or naming.pins.any):
             chain = naming.choose(self.record, asks, request, request.received)
             if isinstance(chain, Failure):
                 self._fail(chain)

@@ -10,7 +10,7 @@ from headway.gateway.front import Request
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, failure
 from headway.policy.limits.estimate import estimate
-from headway.policy.models.catalog import Alias, Catalog
+from headway.policy.models.catalog import Catalog
 from headway.policy.models.choose import ModelRequest, choose
 from headway.policy.models.pins import Pins
 from headway.wire.dialect import Asked
@@ -69,26 +69,28 @@ class Naming:
     """The catalogue at work."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._pins = Pins()
+        self.pins = Pins()
+        """What a person said against the rules; the gateway's own, where there is one."""
         self._calls: OrderedDict[str, int] = OrderedDict()
         self.adopt(catalog)
 
     def adopt(self, catalog: Catalog) -> None:
         """Go by another catalogue from now on."""
         self._catalog = catalog
+        self.known = catalog.aliases
+        """Names that are not the models' own."""
         self._counts = any(rule.after_calls is not None for alias in catalog.aliases.values() for rule in alias.rules)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What clients may ask for beside the models' own names."""
-        return tuple(self._catalog.aliases)
+        return tuple(self.known)
 
     def choose(self, record: CallRecord, asks: Asked, request: Request, now: float) -> Chain | Failure | None:
         """The models that may answer; ``None``: the one that was asked for, by its own name."""
-        alias = self._catalog.aliases.get(asks.model)
-        if alias is None:
+        if asks.model not in self.known and not self._pinned(record, asks.model, now):
             return None
-        decision = choose(self._question(alias, record, asks, request), self._catalog, self._pins, now)
+        decision = choose(self._question(record, asks, request), self._catalog, self.pins, now)
         if decision.refusal is not None:
             code, status = _CODES[decision.refusal]
             record.receipt = decision.receipt
@@ -96,10 +98,14 @@ class Naming:
         note = f"{decision.models[0]} is asked: {decision.receipt.reason}."
         return Chain(request.body, asks.model, decision.models, note)
 
-    def _question(self, alias: Alias, record: CallRecord, asks: Asked, request: Request) -> ModelRequest:
+    def _pinned(self, record: CallRecord, model: str, now: float) -> bool:
+        pins = self.pins
+        return pins.any and pins.find(tenant=record.tenant, task=record.task, model=model, now=now) is not None
+
+    def _question(self, record: CallRecord, asks: Asked, request: Request) -> ModelRequest:
         body = request.body
         return ModelRequest(
-            asked=alias.name,
+            asked=asks.model,
             tenant=record.tenant,
             task=record.task,
             lane=record.lane,

@@ -55,4 +55,4 @@ def test_a_pin_taken_away_holds_no_more() -> None:
 def test_a_pin_without_a_reason_or_an_end(bad: dict[str, object]) -> None:
     fields: dict[str, object] = {"to": "a", "by": "k", "reason": "r", "since": 0.0, "until": 1.0}
     with pytest.raises(BadInputError):
-        Pins().put(Pin(**(fields | bad)))  # type: ignore[arg-type] - the fields are bad on purpose
+        Pin(**(fields | bad))  # type: ignore[arg-type] - the fields are bad on purpose

@@ -20,6 +20,7 @@ from headway.app.cli import (
     keys,
     models,
     reload,
+    pins,
     serve,
     tasks,
     tenants,
@@ -47,6 +48,7 @@ compare.register(app)
 formats.register(app)
 import_.register(app)
 tasks.register(app)
+pins.register(app)
 keys.register(app)
 tenants.register(app)
 audit.register(app)

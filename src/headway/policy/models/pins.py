@@ -9,7 +9,7 @@ class Pin(Struct, frozen=True, kw_only=True):
     """One override."""
 
     to: str
-    """The model that answers."""
+    """The model that answers, as replicas serve it."""
     by: str
     """Who said so: a key's id, ``cli:USER``."""
     reason: str
@@ -21,6 +21,17 @@ class Pin(Struct, frozen=True, kw_only=True):
     task: str = ""
     model: str = ""
 
+    def __post_init__(self) -> None:
+        """Check what a person said.
+
+        Raises:
+            BadInputError: it has no reason, or ends before it begins.
+        """
+        if not self.reason.strip():
+            raise BadInputError("A pin needs a reason.", fix="Say in a few words why the rules do not do.")
+        if not self.since < self.until:
+            raise BadInputError("A pin ends after it begins.", fix="Give it a length of time, e.g. 2 h.")
+
     def about(self) -> tuple[str, str, str]:
         """What it is about, as one value: task, model, tenant."""
         return self.task, self.model, self.tenant
@@ -30,20 +41,15 @@ class Pins:
     """Those that hold. The most particular wins: about a task before about a model, that before about a tenant."""
 
     def __init__(self) -> None:
+        self.any = False
+        """Whether there are some: mostly there are none, and then a call is asked nothing."""
         self._pins: dict[tuple[str, str, str], Pin] = {}
 
     def put(self, pin: Pin) -> Pin | None:
-        """Let a pin hold, in place of any other about the same, which is returned.
-
-        Raises:
-            BadInputError: it has no reason, or ends before it begins.
-        """
-        if not pin.reason.strip():
-            raise BadInputError("A pin needs a reason.", fix="Say in a few words why the rules do not do.")
-        if not pin.since < pin.until:
-            raise BadInputError("A pin ends after it begins.", fix="Give it a length of time, e.g. 2 h.")
+        """Let a pin hold, in place of any other about the same, which is returned."""
         before = self._pins.get(pin.about())
         self._pins[pin.about()] = pin
+        self.any = True
         return before
 
     def take(self, *, tenant: str = "", task: str = "", model: str = "") -> Pin:
@@ -53,14 +59,19 @@ class Pins:
             NotFoundError: there is none about this.
         """
         try:
-            return self._pins.pop((task, model, tenant))
+            pin = self._pins.pop((task, model, tenant))
         except KeyError as error:
-            raise NotFoundError("There is no such pin.", fix="List those that hold.") from error
+            raise NotFoundError("There is no such pin.", fix="See those that hold: headway pins.") from error
+        self.any = bool(self._pins)
+        return pin
+
+    def drop(self, *, tenant: str = "", task: str = "", model: str = "") -> None:
+        """As `take`, where there is one."""
+        self._pins.pop((task, model, tenant), None)
+        self.any = bool(self._pins)
 
     def find(self, *, tenant: str, task: str, model: str, now: float) -> Pin | None:
         """The pin for a call at ``now`` (epoch seconds). Those that have ended are forgotten as they are met."""
-        if not self._pins:
-            return None
         for its_task in (task, "") if task else ("",):
             for its_model in (model, ""):
                 for its_tenant in (tenant, "") if tenant else ("",):
@@ -72,6 +83,7 @@ class Pins:
                         return pin
                     if now >= pin.until:
                         del self._pins[about]
+                        self.any = bool(self._pins)
         return None
 
     def holding(self, now: float) -> tuple[Pin, ...]:
