@@ -51,6 +51,8 @@ async def test_a_replica_that_fails_calls_is_left_alone_and_then_tried_by_one() 
         assert b'headway_replica_breaker_opened_total{replica="r0"} 1\n' in metrics
         health = json.loads((await page(served, "/health")).partition(b"\r\n\r\n")[2])
         assert [replica["breaker"] for replica in health["replicas"]] == ["open", "closed"]
+        shown = json.loads((await served.ask(b"GET /admin/breakers HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")).body)
+        assert shown["breakers"][0] == {"replica": "r0", "state": "open", "opens": 1, "retry_after": 5.0}
         clock.advance(5.0)
         answers = await asked(served, 4)
         assert answers.count((500, "r0")) == 1, "one call tries, fails, and the rest is doubled"

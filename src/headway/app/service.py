@@ -23,8 +23,8 @@ from headway.gateway.hedging import HedgeRules, Hedging
 from headway.gateway.naming import Naming
 from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.policies import DEFAULT, load
-from headway.gateway.scheduling import Scheduling, open_turns, wants_all
 from headway.gateway.retrying import Retrying
+from headway.gateway.scheduling import Scheduling, open_turns, wants_all
 from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.cache.rules import CacheRules

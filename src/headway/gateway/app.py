@@ -133,17 +133,22 @@ class Gateway:
             passes.turns.breakers = passes.breakers
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
-        self._pinning = Pinning(fleet, self.bus, clock)
-        self._pinning.offer(self.admin)
-        if passes.naming is not None:
-            passes.naming.pins = self._pinning.pins
-        if (breakers := passes.breakers) is not None:
-            self.admin.on_show("/admin/breakers", breakers.shown(clock))
+        self._pinning = self._pins(passes)
         self.cache = self._wiring.cache
         """Answers that are kept; ``None``: none are."""
         if self.cache is not None:
             offer(self.cache, self.admin, self.bus)
         self._server: asyncio.Server | None = None
+
+    def _pins(self, passes: Passes) -> Pinning:
+        """What a person may say while the gateway serves, and see of breakers."""
+        pinning = Pinning(self.fleet, self.bus, self._clock)
+        pinning.offer(self.admin)
+        if passes.naming is not None:
+            passes.naming.pins = pinning.pins
+        if passes.breakers is not None:
+            self.admin.on_show("/admin/breakers", passes.breakers.shown(self._clock))
+        return pinning
 
     @property
     def open_connections(self) -> int:

@@ -1,5 +1,7 @@
 """What one call has to get answered, as everybody knows it who works on that."""
 
+from typing import Protocol
+
 from msgspec import Struct
 
 from headway.gateway.front import Reader, Request
@@ -27,3 +29,15 @@ class Errand(Struct, eq=False, kw_only=True):
     def body(self) -> bytes:
         """The request's, in which the model is the one that is asked now."""
         return self.request.body if self.chain is None else self.chain.body
+
+
+class Sender(Protocol):
+    """Whose call it is."""
+
+    def done(self) -> None:
+        """The client has its answer, or a failure for one. Told once."""
+        ...
+
+    def met(self, error: Exception) -> None:
+        """A fault of our own that nobody foresaw."""
+        ...

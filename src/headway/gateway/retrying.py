@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from headway.gateway.exposition import family
 from headway.policy.resend.budget import ResendBudget
-from headway.policy.resend.retry import RetryRules
+from headway.policy.resend.retry import Again, Retries, RetryRules
 
 
 class Retrying:
@@ -26,6 +26,15 @@ class Retrying:
         self.retries = 0
         self.given_up: Counter[str] = Counter()
         """By reason: calls that were not sent to their model again though it had failed."""
+
+    def wait(self, retries: Retries, asked: float | None, now: float, deadline: float | None) -> float | None:
+        """Seconds after which a call that has failed at ``now`` is sent to its model again; ``None``: it is not."""
+        verdict = retries.decide(asked, self.budget, self.draw(), now, deadline)
+        if isinstance(verdict, Again):
+            self.retries += 1
+            return verdict.wait
+        self.given_up[verdict.reason] += 1
+        return None
 
     def families(self) -> Iterator[str]:
         """For the page of metrics."""

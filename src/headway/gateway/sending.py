@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import structs
 
@@ -12,31 +12,19 @@ from headway.core.span import HEDGED, ErrorType, Receipt
 from headway.gateway.attempt import Attempt
 from headway.gateway.choice import choose
 from headway.gateway.connection import Breakdown
-from headway.gateway.errand import Errand
+from headway.gateway.errand import Errand, Sender
 from headway.gateway.race import Race
 from headway.gateway.refusals import broke_off, no_answer, too_late, unserved
 from headway.gateway.relay import BrokenAnswerError
 from headway.gateway.responses import Failure, failure
 from headway.gateway.retrying import retry_after
-from headway.policy.resend.retry import UNSERVED, Again, Retries
+from headway.policy.resend.retry import UNSERVED, Retries
 from headway.policy.route import RouteDecision, RouteDone, RouteRequest
 from headway.policy.routing.candidates import able
 
 _NOWHERE: Final[frozenset[ReplicaId]] = frozenset()
 _BROKEN: Final = 500
 """From this status on an answer is the engine's fault."""
-
-
-class Sender(Protocol):
-    """Whose call it is."""
-
-    def done(self) -> None:
-        """The client has its answer, or a failure for one. Told once."""
-        ...
-
-    def met(self, error: Exception) -> None:
-        """A fault of our own that nobody foresaw."""
-        ...
 
 
 class Sending:
@@ -235,14 +223,12 @@ class Sending:
 
         Another replica of the model is asked rather than the same, whose own wish to be left alone then is no matter.
         """
-        wiring, record = self._errand.wiring, self._errand.record
+        wiring = self._errand.wiring
         self._stop_waiting()
         if retry and wiring.passes.retries is not None:
             now = wiring.clock.now()
             self._excluded |= {attempt.replica.id}
-            elsewhere = RouteRequest(model=record.model, task=record.task, excluded=self._excluded)
-            others = able(elsewhere, wiring.fleet.view())
-            if self._retried(None if others else retry_after(attempt.fields, now), now):
+            if self._retried(None if self._has_others() else retry_after(attempt.fields, now), now):
                 self._set_back(attempt, problem)
                 return True
         return self._falls_back(problem)
@@ -258,22 +244,23 @@ class Sending:
         if retrying is None:
             return False
         retries = self._retries = self._retries or Retries(retrying.rules)
-        verdict = retries.decide(asked, retrying.budget, retrying.draw(), now, record.deadline)
-        if not isinstance(verdict, Again):
-            retrying.given_up[verdict.reason] += 1
+        wait = retrying.wait(retries, asked, now, record.deadline)
+        if wait is None:
             return False
-        retrying.retries += 1
-        self._timer = self._later(verdict.wait, self._ask_again)
+        self._timer = self._later(wait, self._ask_again)
         return True
 
     def _ask_again(self) -> None:
         self._timer = None
-        errand = self._errand
-        wiring = errand.wiring
-        left = RouteRequest(model=errand.record.model, task=errand.record.task, excluded=self._excluded)
-        if not able(left, wiring.fleet.view()):
-            self._excluded = wiring.fleet.deaf_to(errand.dialect)
+        wiring = self._errand.wiring
+        if not self._has_others():
+            self._excluded = wiring.fleet.deaf_to(self._errand.dialect)
         self._route(wiring.clock.now())
+
+    def _has_others(self) -> bool:
+        """Whether some replica of the model has not had the call."""
+        record, view = self._errand.record, self._errand.wiring.fleet.view()
+        return bool(able(RouteRequest(model=record.model, task=record.task, excluded=self._excluded), view))
 
     def _falls_back(self, problem: Failure) -> bool:
         """Ask the next model that may answer; whether there is one."""
