@@ -171,3 +171,26 @@ def test_recorded_sessions_come_out_in_the_same_order() -> None:
     assert scheduled.computed < home.computed
     assert mean(scheduled) < mean(around)
     assert mean(scheduled) <= min(mean(home), mean(aware))
+
+
+def test_eight_agents_at_once_lose_little_while_it_is_learnt_what_fits() -> None:
+    """Memory for three of them, as two engines of one thread have it: the scheduler begins with what they serve."""
+    dice = Random(1)
+    sessions = [
+        Session(
+            f"s{number}",
+            number / 100,
+            tuple(
+                Turn(dice.randrange(45, 135) if turn else dice.randrange(350, 600), 24, "", 0.5) for turn in range(6)
+            ),
+        )
+        for number in range(8)
+    ]
+    needed = sum(turn.added for session in sessions for turn in session.turns)
+    engines = [
+        Speed(prefill=150.0, token=0.0115, token_beside=0.011, shared=0.2, slots=2, memory=2_800, tells=True)
+    ] * 2
+    scheduled = ran(sessions, ours(LeastAttained), engines)
+    assert scheduled.computed < 1.3 * needed
+    assert mean(scheduled) < 0.4 * mean(ran(sessions, RoundRobin(), engines))
+    assert mean(scheduled) < 0.5 * mean(ran(sessions, CacheAware(), engines))

@@ -72,6 +72,8 @@ class Speed:
     shared: float = 0.3
     slots: int = 64
     memory: int = 100_000
+    tells: bool = False
+    """It is known how many slots it has."""
 
 
 @dataclass
@@ -92,7 +94,9 @@ class Engine:
     """One replica."""
 
     def __init__(self, loop: Loop, name: str, speed: Speed) -> None:
-        self.replica = Replica(id=ReplicaId(name), url=f"http://127.0.0.1:1/{name}/v1")
+        self.replica = Replica(
+            id=ReplicaId(name), url=f"http://127.0.0.1:1/{name}/v1", slots=speed.slots if speed.tells else None
+        )
         self.speed = speed
         self.in_flight = 0
         self.computed = 0

@@ -16,6 +16,8 @@ class Replica(Struct, frozen=True, kw_only=True):
     url: str
     """Base URL up to and including ``/v1``, e.g. ``http://127.0.0.1:8001/v1``."""
     engine: EngineKind = "openai"
+    slots: int | None = None
+    """Calls that it serves side by side, each from a memory of its own; ``None``: unknown."""
     models: tuple[str, ...] = ()
     """Model names it serves; empty: any name is passed through to it."""
     speaks: tuple[str, ...] = ("openai-chat", "openai-embeddings")

@@ -114,6 +114,7 @@ class EmbeddedFleet:
             id=ReplicaId(f"{spec.alias}-{number}"),
             url=f"http://127.0.0.1:{port}/v1",
             engine="llama.cpp",
+            slots=spec.slots,
             models=(spec.alias,),
         )
         launch = Launch(

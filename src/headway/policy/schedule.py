@@ -267,6 +267,8 @@ class Scheduler:
         need = self.places.need(waiting.request, self._output(waiting))
         if waiting.lane == "batch":
             need += self.places.spare(need, now)
+        for load in loads:
+            self.places.meet(load.replica)
         free = [load for load in loads if self.places.room(load.replica.id, need)]
         if free:
             return free

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from routing import A, B, call, chain
 
-from headway.core.fleet import ReplicaId
+from headway.core.fleet import Replica, ReplicaId
 from headway.core.task import SpanId, TaskId
 from headway.policy.admission.capacity import Capacity
 from headway.policy.admission.gaps import ToolGaps
@@ -50,39 +50,70 @@ def test_tasks_that_never_came_back_shorten_the_wait_for_others() -> None:
     assert gaps.ttl("", worth=40.0, cost=1.0) == 1.0
 
 
+def used(
+    capacity: Capacity,
+    expected: int,
+    cached: int,
+    *,
+    count: int = 2,
+    held: float,
+    since: float,
+    now: float,
+    idle: bool = False,
+) -> None:
+    capacity.used(expected, cached, count, held, since, now, idle=idle)
+
+
 def test_capacity_is_unknown_until_something_is_lost_and_then_cut() -> None:
     capacity = Capacity()
-    capacity.used(1000, 1000, held=9000, since=0.0, now=1.0)
-    capacity.used(1000, 900, held=9000, since=0.0, now=1.0)  # a tenth may be missing
+    used(capacity, 1000, 1000, held=9000, since=0.0, now=1.0)
+    used(capacity, 1000, 900, held=9000, since=0.0, now=1.0)  # a tenth may be missing
     assert capacity.tokens is None
-    capacity.used(1000, 0, held=8000, since=0.0, now=2.0)
+    used(capacity, 1000, 0, held=8000, since=0.0, now=2.0)
     assert capacity.tokens == 4000.0
-    capacity.used(1000, 0, held=8000, since=1.9, now=3.0)  # lost before the cut
+    used(capacity, 1000, 0, held=8000, since=1.9, now=3.0)  # lost before the cut
     assert capacity.tokens == 4000.0
-    capacity.used(1000, 500, held=4000, since=2.5, now=4.0)
+    used(capacity, 1000, 500, held=4000, since=2.5, now=4.0)
     assert capacity.tokens == 3000.0
 
 
 def test_capacity_climbs_while_full_and_creeps_near_where_it_was_lost() -> None:
     capacity = Capacity()
-    capacity.used(1000, 0, held=4000, since=0.0, now=1.0)
+    used(capacity, 1000, 0, held=4000, since=0.0, now=1.0)
     assert capacity.tokens == 2000.0
-    capacity.used(1000, 1000, held=1700, since=1.0, now=2.0)  # not full: says nothing
+    used(capacity, 1000, 1000, held=1700, since=1.0, now=2.0)  # not full: says nothing
     assert capacity.tokens == 2000.0
-    capacity.used(1000, 1000, held=1900, since=1.0, now=2.0)
+    used(capacity, 1000, 1000, held=1900, since=1.0, now=2.0)
     assert capacity.tokens == 2100.0
-    capacity.used(10_000, 10_000, held=2000, since=1.0, now=2.0)
-    capacity.used(10_000, 10_000, held=4000, since=1.0, now=2.0)
+    used(capacity, 10_000, 10_000, held=2000, since=1.0, now=2.0)
+    used(capacity, 10_000, 10_000, held=4000, since=1.0, now=2.0)
     assert capacity.tokens == 4100.0
-    capacity.used(1000, 1000, held=4000, since=1.0, now=2.0)
+    used(capacity, 1000, 1000, held=4000, since=1.0, now=2.0)
     assert capacity.tokens == 4110.0  # beyond 0.9 · 4000
 
 
-def test_what_the_engine_says_is_only_a_beginning() -> None:
+def test_an_engine_that_says_how_many_it_serves_has_as_many_tasks_until_it_stands_idle_with_all_of_them() -> None:
     capacity = Capacity()
-    capacity.told(5000)
-    capacity.told(9000)
-    assert capacity.tokens == 5000
+    capacity.told(2)
+    assert capacity.fits(1, held=10**9, need=10**9)
+    assert not capacity.fits(2, held=0, need=1)
+    used(capacity, 1000, 1000, held=2000, since=0.0, now=1.0, idle=False)  # as busy as it can be
+    used(capacity, 1000, 1000, count=1, held=1000, since=0.0, now=1.0, idle=True)  # a place is free
+    assert not capacity.fits(2, held=0, need=1)
+    used(capacity, 1000, 1000, held=2000, since=0.0, now=2.0, idle=True)
+    used(capacity, 1000, 1000, count=3, held=2000, since=1.9, now=3.0, idle=True)  # it had left before there were three
+    assert capacity.fits(2, held=2000, need=10**6)
+    assert not capacity.fits(3, held=0, need=1)
+
+
+def test_what_was_lost_counts_in_tokens_and_as_many_as_are_served_side_by_side_always_fit() -> None:
+    capacity = Capacity()
+    capacity.told(2)
+    used(capacity, 1000, 0, count=3, held=3000, since=0.0, now=1.0)
+    assert capacity.tokens == 1500.0
+    assert capacity.fits(1, held=1400, need=1000)
+    assert not capacity.fits(2, held=1400, need=1000)
+    assert capacity.fits(2, held=400, need=1000)
 
 
 class Shop:
@@ -93,7 +124,7 @@ class Shop:
         self.number = 0
         if room is not None:
             self.places.capacities[A] = Capacity()
-            self.places.capacities[A].told(room)
+            self.places.capacities[A].tokens = room
 
     def call(
         self,
@@ -177,7 +208,7 @@ def test_more_than_stays_warm_is_paused_smallest_at_its_tools_first() -> None:
     shop.call("small", 100, 0.0, ends=1.0)
     busy = shop.call("busy", 400, 0.0)
     shop.places.capacities[A] = Capacity()
-    shop.places.capacities[A].told(450)
+    shop.places.capacities[A].tokens = 450.0
     shop.places.shrink(A)
     # 1,000 tokens against 450: small (100) and big (500) go; 400 stay.
     assert [shop.places.home(TaskId(task)) for task in ("small", "big", "busy")] == [None, None, A]
@@ -189,7 +220,7 @@ def test_those_being_served_are_paused_at_the_end_of_their_turn() -> None:
     shop = Shop()
     first, second = shop.call("a", 500, 0.0), shop.call("b", 400, 0.0)
     shop.places.capacities[A] = Capacity()
-    shop.places.capacities[A].told(500)
+    shop.places.capacities[A].tokens = 500.0
     shop.places.shrink(A)
     assert shop.places.count(A) == 2
     shop.end(second, "b", 400, 1.0)
@@ -205,6 +236,21 @@ def test_capacity_is_learnt_from_what_a_task_did_not_find() -> None:
     assert A not in shop.places.capacities  # nothing was expected of first calls
     shop.call("a", 1000, 3.0, ends=4.0, cached=0)
     assert shop.places.capacities[A].tokens == 1000.0  # half of the 2,000 that were held
+
+
+def test_a_replica_that_serves_two_has_two_tasks_and_a_third_once_it_stands_idle() -> None:
+    shop = Shop()
+    shop.places.meet(Replica(id=A, url="http://127.0.0.1:1/v1", slots=2))
+    shop.call("a", 1000, 0.0, ends=1.0, cached=0)
+    assert shop.places.room(A, 1000)
+    busy = shop.call("b", 1000, 0.0)
+    shop.call("a", 1000, 2.0, ends=3.0, cached=1000)  # beside b: both are busy
+    assert not shop.places.room(A, 1000)
+    shop.end(busy, "b", 1000, 4.0)
+    shop.call("a", 1000, 5.0, ends=6.0, cached=1000)  # alone, and warm
+    assert shop.places.room(A, 1000)
+    shop.call("c", 1000, 6.0, ends=7.0, cached=0)
+    assert not shop.places.room(A, 1000)
 
 
 def test_a_task_that_is_kept_waiting_for_is_pressed_for() -> None:

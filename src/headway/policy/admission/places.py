@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.core.fleet import ReplicaId
+from headway.core.fleet import Replica, ReplicaId
 from headway.core.task import SpanId, TaskId
 from headway.policy.admission.capacity import Capacity
 from headway.policy.admission.gaps import ToolGaps
@@ -68,6 +68,8 @@ class _Under(Struct, gc=False):
     expected: int
     """Tokens that should be cached still: those of the call before, if it was at this replica."""
     since: float
+    idle: bool
+    """The replica could have served more calls beside it."""
 
 
 def _ignore(_: float) -> None:
@@ -123,12 +125,16 @@ class Places:
         tokens = (request.prompt[-1][1] if request.prompt else 0) + output
         return max(tokens, int(self._grown), 0 if away is None else away.tokens)
 
+    def meet(self, replica: Replica) -> None:
+        """There is such a replica: what it says of itself is where its capacity begins."""
+        if replica.slots is not None and replica.id not in self.capacities:
+            self.capacities[replica.id] = Capacity()
+            self.capacities[replica.id].told(replica.slots)
+
     def room(self, replica: ReplicaId, need: int) -> bool:
         """Whether ``need`` more tokens stay warm; one task always may."""
         capacity = self.capacities.get(replica)
-        if capacity is None or capacity.tokens is None or not self._at.get(replica):
-            return True
-        return self._held.get(replica, 0) + need <= capacity.tokens
+        return capacity is None or capacity.fits(self.count(replica), self._held.get(replica, 0), need)
 
     def spare(self, need: int, now: float) -> int:
         """Tokens that batch leaves free for the next interactive tasks, while there have been any of late."""
@@ -169,7 +175,7 @@ class Places:
         """Where more is held than stays warm, pause tasks: batch before interactive, the smallest first.
 
         Those that are not being served are paused at once; if that is not enough, others at the end of their turns.
-        One always stays.
+        As many always stay as it serves side by side.
         """
         capacity, places = self.capacities.get(replica), self._at.get(replica)
         if capacity is None or capacity.tokens is None or places is None:
@@ -178,7 +184,7 @@ class Places:
         staying = sum(not place.leaving for place in places.values())
         rest = [(p.flying > 0, p.lane != "batch", p.tokens, task) for task, p in places.items() if not p.leaving]
         for served, _, tokens, task in sorted(rest):
-            if over <= 0 or staying <= 1:
+            if over <= 0 or staying <= capacity.slots:
                 return
             over -= tokens
             staying -= 1
@@ -234,7 +240,7 @@ class Places:
         digest, tokens = request.prompt[-1] if request.prompt else (0, 0)
         before = next((one for one, _ in reversed(request.prompt) if one in place.tails), None)
         expected = place.tails.pop(before)[0] if before is not None else 0
-        self._under[request.call] = _Under(task, place, digest, expected, place.used)
+        self._under[request.call] = _Under(task, place, digest, expected, place.used, self._idle(replica))
         self._tail(place, digest, tokens, output)
         if lane == "interactive":
             self._interactive = now
@@ -254,7 +260,8 @@ class Places:
         if event.cached_tokens is not None and under.expected and not event.failed:
             capacity = self.capacities.setdefault(event.replica, Capacity())
             held = self._held[event.replica]
-            capacity.used(under.expected, event.cached_tokens, held, under.since, now)
+            count = self.count(event.replica)
+            capacity.used(under.expected, event.cached_tokens, count, held, under.since, now, idle=under.idle)
         if event.input_tokens is not None and not event.failed:
             self._tail(place, under.digest, event.input_tokens, event.output_tokens or 0)
         place.used, place.tool = now, ",".join(event.tools)
@@ -280,6 +287,16 @@ class Places:
         for task, place in list(self._at.get(replica, OrderedDict[TaskId, _Place]()).items()):
             self._give_up(task, place, ended=False)
         self.capacities.pop(replica, None)
+
+    def _idle(self, replica: ReplicaId) -> bool:
+        """Whether fewer calls are under way than ``replica`` serves side by side, with one that is about to be sent.
+
+        Asked only for as long as its capacity is counted in tasks, and these are few.
+        """
+        capacity = self.capacities.get(replica)
+        if capacity is None or capacity.tasks is None or capacity.tokens is not None:
+            return False
+        return sum(place.flying for place in self._at[replica].values()) + 1 < capacity.slots
 
     def _arrived(self, call: SpanId, place: _Place) -> bool:
         """Whether ``call`` was waiting for its turn at ``place``; it does not any more."""
