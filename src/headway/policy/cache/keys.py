@@ -14,8 +14,8 @@ _ANSWER_NEUTRAL: Final = frozenset(
 """Fields that say who asks or how it is kept and billed, and never what the answer is to be."""
 _BODY: Final = msgspec.json.Decoder(dict[str, Raw])
 _DIGEST_BYTES: Final = 16
-"""Of SHA-256, for which processors have instructions: by chance two of 2**64 requests meet, and nobody can make two meet
-on purpose."""
+"""Of SHA-256, for which processors have instructions: by chance two of 2**64 requests meet, and nobody can make two
+meet on purpose."""
 
 
 def fields_of(body: bytes) -> dict[str, Raw] | None:
