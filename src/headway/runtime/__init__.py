@@ -1,6 +1,9 @@
 """Agents as distributed systems, in ordinary Python: scatter, gather, judge, under a budget. See docs/runtime.md."""
 
+from headway.runtime.ledger import GroupedLedger, SqliteTable
+from headway.runtime.ledger_postgres import PostgresTable
 from headway.runtime.memo import Ledger, Row
+from headway.runtime.models import Models, Reply
 from headway.runtime.progress import Progress, Said, Stage
 from headway.runtime.purse import Amount, Budget, Purse
 from headway.runtime.run import Again, Gathered, Lane, Paid, Run
@@ -13,16 +16,21 @@ __all__ = [
     "Budget",
     "Failure",
     "Gathered",
+    "GroupedLedger",
     "How",
     "Lane",
     "Ledger",
+    "Models",
     "Paid",
+    "PostgresTable",
     "Progress",
     "Purse",
+    "Reply",
     "Row",
     "Run",
     "Runtime",
     "Said",
+    "SqliteTable",
     "Stage",
     "Started",
     "Task",

@@ -22,12 +22,15 @@ class Amount(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     money: MicroUsd = MicroUsd(0)
     tokens: int = 0
     calls: int = 0
+    unpriced: int = 0
+    """Of the calls, those whose price nobody knows; ``money`` is what the others cost."""
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(
             money=MicroUsd(self.money + other.money),
             tokens=self.tokens + other.tokens,
             calls=self.calls + other.calls,
+            unpriced=self.unpriced + other.unpriced,
         )
 
     def __sub__(self, other: "Amount") -> "Amount":
@@ -35,6 +38,7 @@ class Amount(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
             money=MicroUsd(self.money - other.money),
             tokens=self.tokens - other.tokens,
             calls=self.calls - other.calls,
+            unpriced=self.unpriced - other.unpriced,
         )
 
 

@@ -5,23 +5,24 @@ spans, keys of paid calls and cancelling nest by construction.
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sized
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence, Sized
 from contextlib import aclosing
 from typing import Any, Final, Literal, TypeVar, Unpack
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.errors import BadInputError, InDoubtError
 from headway.core.span import Step, Work
 from headway.core.task import SpanId, TaskId
 from headway.runtime.ballot import Ballot
 from headway.runtime.memo import Memo, key_of
+from headway.runtime.models import Message, Models, Question, Reply
 from headway.runtime.progress import Feed, Said, Stage
 from headway.runtime.purse import Amount, Purse
 from headway.runtime.reduction import Tree
 from headway.runtime.scatter import Failure, How, Options, Scatter, Success, Tally, Tolerant, failed
-from headway.runtime.spans import Spans, Timed
+from headway.runtime.spans import Spans, Timed, trace_headers
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,6 +45,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     spans: Spans
     memo: Memo
     feed: Feed
+    models: Models | None
 
 
 class Paid(Struct, frozen=True):
@@ -273,6 +275,51 @@ class Run:
             hold.settle(paid.used)
             await memo.finish(place, paid.used, msgspec.msgpack.encode(paid.value))
             return paid.value
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        model: str,
+        tools: Sequence[Message] = (),
+        max_tokens: int = 4096,
+        say: bool = False,
+        key: str = "",
+        **options: Any,  # noqa: ANN401 - the API's own
+    ) -> Reply:
+        """Ask a model, within the budget, once: see `once`.
+
+        Args:
+            messages: as the OpenAI API has them.
+            model: its name at the endpoint.
+            tools: tools that it may call, likewise.
+            max_tokens: most tokens that the answer may have; what they cost is reserved before.
+            say: stream the answer to whoever watches, as by `say`; for what a person waits for.
+            key: asks the same anew where it differs.
+            options: more fields of the request, e.g. ``temperature=0``.
+
+        Raises:
+            OverBudgetError: the budget does not hold what it may cost.
+            BadInputError: the task has no models, the endpoint refused the request, or the budget is in USD and the
+                model's price is not known.
+            UpstreamError: the endpoint failed; asking again may help.
+        """
+        models, spans = self.shared.models, self.shared.spans
+        if models is None:
+            raise BadInputError("This task has no models.", fix="Start it by Runtime(models=Models(base_url)).")
+        question = Question(model=model, messages=messages, tools=tools, max_tokens=max_tokens, options=options)
+        most = models.most(question, spans.clock.now(), priced=self.purse.limits_money)
+
+        async def make() -> Paid:
+            begun = models.begun(question, spans.clock.now(), stream=say, digests=spans.kept)
+            with self.timed(f"chat {model}", begun) as span:
+                headers = trace_headers(self.id, span.id)
+                reply, call = await models.ask(question, begun, headers, spans.clock, self.say if say else None)
+                used = models.used(call, begun.sent or 0.0, most)
+                span.work = structs.replace(call, cost=None if used.unpriced else used.money)
+            return Paid(reply, used)
+
+        return await self.once(f"chat {model}", question, make, Reply, most=most, key=key)
 
     async def _scatter(
         self,

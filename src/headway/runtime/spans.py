@@ -2,14 +2,17 @@
 
 import asyncio
 import re
+from hashlib import blake2b
 from typing import Final, Self
 
 from headway.core.clock import Clock
 from headway.core.span import ErrorType, Span, Work
 from headway.core.task import SpanId, TaskId
+from headway.policy.headers import TASK_HEADER, TRACE_HEADER
 from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 
+_TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -100,6 +103,9 @@ def error_type(error: BaseException) -> ErrorType:
     return ErrorType(_WORDS.sub("_", name).lower())
 
 
-def traceparent(task: TaskId, span: SpanId) -> str | None:
-    """W3C trace context by which others hang their spans below ``span``; ``None`` where the task is no trace id."""
-    return f"00-{task}-{span}-01" if re.fullmatch("[0-9a-f]{32}", task) and task.strip("0") else None
+def trace_headers(task: TaskId, span: SpanId) -> dict[str, str]:
+    """Headers by which a gateway knows the task of a call, and hangs its own spans of it below ``span``."""
+    if _TRACE_ID.fullmatch(task) and task.strip("0"):
+        return {TRACE_HEADER: f"00-{task}-{span}-01"}
+    stand_in = blake2b(task.encode(), digest_size=16).hexdigest()
+    return {TASK_HEADER: task, TRACE_HEADER: f"00-{stand_in}-{span}-01"}

@@ -12,6 +12,7 @@ from headway.core.errors import BadInputError, OverDeadlineError
 from headway.core.span import Step
 from headway.core.task import TaskId
 from headway.runtime.memo import Ledger, Memo
+from headway.runtime.models import Models
 from headway.runtime.progress import Feed, Progress
 from headway.runtime.purse import NOTHING, Amount, Budget, Purse
 from headway.runtime.run import Lane, Run, Shared
@@ -103,6 +104,8 @@ class Started(Awaitable[R]):
         self.id = task
         self.feed = Feed()
         self.purse: Purse | None = None
+        self.in_doubt: tuple[str, ...] = ()
+        """Paid calls that were under way when an earlier process died: whether they were done, nobody knows."""
         self.work: asyncio.Task[R] | None = None
 
     def __await__(self) -> Generator[Any, None, R]:
@@ -131,14 +134,23 @@ class Runtime:
     Args:
         store: a file for their spans, such as the gateway's; ``None``: nobody keeps them.
         ledger: keeps their paid calls, so that they can be taken up again; ``None``: only while they run.
+        models: where `Run.chat` asks; it stays the caller's to close.
         clock: for spans and deadlines.
     """
 
-    def __init__(self, *, store: Path | None = None, ledger: Ledger | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        store: Path | None = None,
+        ledger: Ledger | None = None,
+        models: Models | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._store = None if store is None else Store(store)
         self._recorder = None if self._store is None else Recorder(self._store, _SPANS_WAITING)
         self._spans = Spans(clock or SystemClock(), self._recorder)
         self._ledger = ledger
+        self._models = models
         self._working: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
@@ -167,8 +179,16 @@ class Runtime:
         try:
             rows = [] if self._ledger is None else await self._ledger.rows(started.id)
             memo = Memo(started.id, rows, self._ledger)
+            started.in_doubt = memo.in_doubt
             purse = started.purse = Purse(task.budget, None, memo.spent_before(started.id), task.__name__)
-            shared = Shared(task=started.id, lane=task.lane, spans=self._spans, memo=memo, feed=started.feed)
+            shared = Shared(
+                task=started.id,
+                lane=task.lane,
+                spans=self._spans,
+                memo=memo,
+                feed=started.feed,
+                models=self._models,
+            )
             work = Step(agent=task.__name__)
             with Timed(self._spans, started.id, None, f"invoke_agent {task.__name__}", work, early=True) as span:
                 run = Run(shared, started.id, span.id, purse, task.deadline(self._spans.clock))
