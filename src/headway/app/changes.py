@@ -19,6 +19,7 @@ _WORDS: Final = {
     "keep_text": "gateway.keep_text",
     "policy": "gateway.policy",
     "scheduling": "[schedule]",
+    "tasks": "[tasks]",
     "limits": "[gateway.limits]",
     "drain": "gateway.drain",
     "export": "[export]",

@@ -67,7 +67,7 @@ async def serve(
     drain, at_once = asyncio.Event(), asyncio.Event()
     async with AsyncExitStack() as stack:
         told = stack.enter_context(signals(drain, at_once))
-        running: Running = Alone(service, stack) if service.workers == 1 else Several(service, stack)
+        running: Running = Alone(service, stack) if _alone(service) else Several(service, stack)
         reloading = Reloading(service, running, read)
         running.on_reload(reloading.reload)
         ready = await unless(drain, _started(running, announce))
@@ -83,6 +83,11 @@ async def serve(
         await unless(at_once, running.close(service.drain))
     _LOG.info("stopped", extra={"event": "stopped"})
     return None if ready else told[0]
+
+
+def _alone(service: Service) -> bool:
+    """Whether one process will do: what is shared with other machines takes workers that share the seed of digests."""
+    return service.workers == 1 and service.tasks.redis is None
 
 
 async def _started(running: Running, announce: Callable[[Ready], None]) -> None:

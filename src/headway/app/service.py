@@ -25,6 +25,7 @@ from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.policies import DEFAULT, load
 from headway.gateway.retrying import Retrying
 from headway.gateway.scheduling import Scheduling, open_turns, wants_all
+from headway.gateway.siblings import PATIENCE_SECONDS, Siblings
 from headway.gateway.tariff import Tariff
 from headway.gateway.wiring import Passes
 from headway.policy.cache.rules import CacheRules
@@ -44,6 +45,17 @@ class Embedded(Struct, frozen=True, kw_only=True):
 
     spec: EngineSpec
     count: int
+
+
+class SharedTasks(Struct, frozen=True, kw_only=True):
+    """How workers know of each other's tasks."""
+
+    redis: str | None = None
+    """URL; ``None``: through the process that looks after them, on this machine."""
+    ttl: float = 3600.0
+    """Seconds that a call is remembered in Redis."""
+    patience: float = PATIENCE_SECONDS
+    """Seconds that a call waits at most to learn of others."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -76,6 +88,7 @@ class Service(Struct, frozen=True, kw_only=True):
     """What names of models stand for; ``None``: for themselves."""
     keeping: Keeping | None = None
     """Keys that callers need; ``None``: nobody is asked for one."""
+    tasks: SharedTasks = SharedTasks()
     caching: Caching | None = None
     """Which answers are kept to be given again; ``None``: none are."""
     retries: RetryRules | None = None
@@ -110,7 +123,9 @@ class Ready(Struct, frozen=True, kw_only=True):
 class Front:
     """The gateway of one process, with what its calls pass; each part is ended by ``stack``, last started first."""
 
-    def __init__(self, service: Service, fleet: LiveFleet, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, service: Service, fleet: LiveFleet, stack: AsyncExitStack, siblings: Siblings | None = None
+    ) -> None:
         self._service = service
         self._stack = stack
         self._policy = load(service.policy)
@@ -121,7 +136,7 @@ class Front:
         self._tariff = Tariff(service.prices, OwnModels(fleet)) if service.caching is not None else None
         scheduling = service.scheduling
         measure = scheduling is not None or wants_all(self._policy)
-        identifier = Identifier(new_id=Ids(clock).task, measure=measure)
+        identifier = Identifier(new_id=Ids(clock).task, measure=measure, shared=siblings is not None)
         self.gateway = Gateway(
             fleet,
             policy=self._policy,
@@ -133,6 +148,7 @@ class Front:
             passes=Passes(
                 door=self._door,
                 naming=self._naming,
+                siblings=siblings,
                 cache=opening_of(service.caching),
                 tariff=self._tariff,
                 turns=open_turns(scheduling, self._policy, fleet, identifier, clock),

@@ -131,6 +131,8 @@ class Gateway:
         )
         if passes.turns is not None:
             passes.turns.breakers = passes.breakers
+        if passes.siblings is not None:
+            passes.siblings.join(self.journal)
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
         self._pinning = self._pins(passes)
@@ -213,6 +215,8 @@ class Gateway:
                 await front.emptied(None)
         if self.cache is not None:
             await self.cache.close()
+        if self._wiring.passes.siblings is not None:
+            await self._wiring.passes.siblings.close()
         if self._wiring.passes.turns is not None:
             self._wiring.passes.turns.close()
         await self.telemetry.close()
@@ -341,7 +345,9 @@ class Gateway:
             spans_lost=journal.spans_lost,
         )
         passes = self._wiring.passes
-        parts = [part for part in (passes.retries, passes.breakers, passes.hedging) if part is not None]
+        parts = [
+            part for part in (passes.siblings, passes.retries, passes.breakers, passes.hedging) if part is not None
+        ]
         return (
             page
             + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")

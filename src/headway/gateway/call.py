@@ -51,8 +51,18 @@ class Call:
         except BadInputError as error:
             self._fail(failure("bad_request", 400, error))
             return
-        passes = wiring.passes
-        wiring.journal.identify(self.record, asks, request.fields, request.received)
+        siblings = wiring.passes.siblings
+        if siblings is None:
+            wiring.journal.identify(self.record, asks, request.fields, request.received)
+            self.identified()
+        else:
+            siblings.identify(self, wiring.journal, asks, request.fields, request.received)
+
+    def identified(self) -> None:
+        """Its task is known: find out which models may answer, and whether it may be made."""
+        if self._ended:
+            return
+        asks, request, passes = self._asks, self._request, self._wiring.passes
         caller = None if self._visit is None else self._visit.caller
         read_urgency(self.record, request.fields, request.received, caller, passes.batch)
         naming = passes.naming

@@ -6,7 +6,7 @@ Nothing here may harm a request: an exception out of identity or metrics is coun
 import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct, structs
@@ -31,6 +31,7 @@ from headway.core.span import (
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.metrics import Metrics
+from headway.policy.elsewhere import Told
 from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER, sent_before
 from headway.policy.identify import CallAnswered, CallFailed, CallOpening, Identifier
 from headway.policy.messages import IssuedCall
@@ -125,6 +126,8 @@ class Journal:
         self._ids = Ids(clock)
         self.active = identifier is not None or recorder is not None
         """Off: answers are relayed without being looked into."""
+        self.told: Callable[[Told], None] | None = None
+        """Where other workers are to hear of calls that have ended: tells them."""
         self.faults = 0
         """Exceptions out of identity and metrics since the start."""
 
@@ -165,16 +168,7 @@ class Journal:
         if self._keep_text:
             record.prompt = messages
         if self._identifier is not None and record.operation != "count_tokens":
-            tools = asked.tools
-            opening = CallOpening(
-                span=record.span,
-                tenant=record.tenant,
-                model=asked.model,
-                messages=messages,
-                tools=None if tools == NULL else bytes(tools),
-                headers=_identity_headers(fields),
-                body_session=asked.session,
-            )
+            opening = _opening(record, asked, messages, fields)
             try:
                 record.identity = self._identifier.decide(opening, now)
             except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
@@ -183,6 +177,21 @@ class Journal:
             record.task = record.identity.task
         elif record.operation != "count_tokens":
             record.task = self._new_task()
+
+    def wanted(self, record: CallRecord, asked: Asked, fields: dict[bytes, bytes]) -> tuple[str, ...]:
+        """The keys under which other workers may know what a call continues; see `Identifier.wanted`."""
+        if self._identifier is None or record.operation != _TALK:
+            return ()
+        try:
+            return self._identifier.wanted(_opening(record, asked, bytes(asked.messages), fields))
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+            return ()
+
+    def learn(self, found: Sequence[Told], tenant: str) -> None:
+        """Other workers have told of these calls."""
+        if self._identifier is not None:
+            self._identifier.learn(found, tenant)
 
     def close(self, record: CallRecord) -> None:
         """The call has ended just now, well or not: hand on what is known of it."""
@@ -207,6 +216,8 @@ class Journal:
                     self._recorder.record(gap)
         if self._identifier is not None and identity is not None:
             self._identifier.observe(_outcome(record, now), now)
+            if self.told is not None and (told := self._identifier.told(record.span)) is not None:
+                self.told(told)
         self._metrics.observe_call(span)
 
     def _fault(self) -> None:
@@ -266,6 +277,19 @@ class Journal:
             error=record.error,
             text=text,
         )
+
+
+def _opening(record: CallRecord, asked: Asked, messages: bytes, fields: dict[bytes, bytes]) -> CallOpening:
+    tools = asked.tools
+    return CallOpening(
+        span=record.span,
+        tenant=record.tenant,
+        model=asked.model,
+        messages=messages,
+        tools=None if tools == NULL else bytes(tools),
+        headers=_identity_headers(fields),
+        body_session=asked.session,
+    )
 
 
 def _looked_up(span: Span, model: str) -> Span:

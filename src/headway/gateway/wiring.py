@@ -13,6 +13,7 @@ from headway.gateway.hedging import Hedging
 from headway.gateway.journal import Journal
 from headway.gateway.naming import Naming
 from headway.gateway.retrying import Retrying
+from headway.gateway.siblings import Siblings
 from headway.gateway.tariff import Tariff
 from headway.gateway.turns import Turns
 from headway.gateway.unforeseen import Unforeseen
@@ -27,6 +28,8 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """Whom to let in, started and closed by whoever made it; ``None``: everybody."""
     naming: Naming | None = None
     """What names of models stand for; ``None``: for themselves."""
+    siblings: Siblings | None = None
+    """What other workers know of tasks, closed with the gateway; ``None``: there are none."""
     turns: Turns | None = None
     """Whose turn it is and where it goes, started and closed with the gateway; ``None``: everybody's, by the policy."""
     batch: frozenset[str] = frozenset()

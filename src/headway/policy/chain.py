@@ -47,6 +47,10 @@ class History(Struct, kw_only=True, gc=False):
     """What the history says was answered to ``known``; ``None`` if the client left that out."""
     news: Sequence[Message] = ()
     """The messages after ``known``, the reply included; all of them if nothing is known."""
+    earlier: list[int] | None = None
+    """The chains of the calls that it comes from, as far as it was read; ``None``: nobody wants to know."""
+    last: int | None = None
+    """The last of these."""
     links: list[tuple[int, int]] | None = None
     """A digest and the characters of each message that was read; ``None``: nobody wants to know."""
     prompt: tuple[Prefix, ...] = ()
@@ -58,9 +62,14 @@ class History(Struct, kw_only=True, gc=False):
 
 
 class Chains:
-    """The indexes of one tenant."""
+    """The indexes of one tenant.
 
-    def __init__(self) -> None:
+    Args:
+        earlier: whether histories tell of the calls that they come from.
+    """
+
+    def __init__(self, *, earlier: bool = False) -> None:
+        self._earlier = earlier
         self._raw: dict[tuple[int, bytes], tuple[Turn, ...]] = {}
         self._lengths: dict[int, int] = {}
         self._chains: dict[int, tuple[Turn, ...]] = {}
@@ -73,6 +82,10 @@ class Chains:
         return self._fast(messages, end, beginning) or self._slow(
             messages, (end, xxh3_128_digest(memoryview(messages)[:end])), beginning
         )
+
+    def knows(self, chain: int) -> bool:
+        """Whether a turn has this history."""
+        return chain in self._chains
 
     def add(self, turn: Turn) -> None:
         """Let later requests find ``turn``; one that could not be read is never found."""
@@ -109,7 +122,7 @@ class Chains:
                     if news is None:
                         return None
                     stream.update(view[cut:end])
-                    return _extended(known, (end, stream.digest()), news, beginning)
+                    return _extended(known, (end, stream.digest()), news, beginning, earlier=self._earlier)
             cut = messages.rfind(gap, 0, cut - 1) + 1
         return None
 
@@ -121,6 +134,8 @@ class Chains:
         history, chains, after = History(raw=raw, chain=0, news=everything), self._chains, 0
         if beginning is not None:
             history.links = []
+        if self._earlier:
+            history.earlier = []
         for position, message in enumerate(everything, start=1):
             _follow(history, message)
             if history.chain in chains and message.role != "assistant":
@@ -184,7 +199,12 @@ def _repeated(same: Sequence[Turn], beginning: Beginning | None) -> History | No
 
 
 def _extended(
-    known: Sequence[Turn], raw: tuple[int, bytes], news: list[Message], beginning: Beginning | None
+    known: Sequence[Turn],
+    raw: tuple[int, bytes],
+    news: list[Message],
+    beginning: Beginning | None,
+    *,
+    earlier: bool,
 ) -> History | None:
     """The history of ``known`` with ``news`` after it; ``None`` where it must be read."""
     before = known[-1]
@@ -199,6 +219,7 @@ def _extended(
         known=known,
         news=news,
         links=None if beginning is None else [],
+        earlier=[] if earlier else None,
     )
     history.reply = _follow(history, news[0])
     for message in news[1:]:
@@ -219,12 +240,15 @@ def _follow(history: History, message: Message) -> Utterance | None:
     role = message.role
     if role == "assistant":
         reply = spoken(message)
-        history.said = hash((history.said, reply))
+        if history.earlier is not None and history.chain is not None and history.last != history.chain:
+            history.earlier.append(history.chain)
+            history.last = history.chain
+        history.said = hash((history.said, reply.text or 0, reply.calls or 0))
         if history.links is not None:
             history.links.append((hash((history.chain, history.said)), size(message)))
         return reply
     said = substance(message)
-    history.chain = hash((history.chain, role, message.tool_call_id, said))
+    history.chain = hash((history.chain, role, message.tool_call_id or "", said))
     if role in _INSTRUCTING:
         history.system = hash((history.system, said))
     else:

@@ -1,16 +1,18 @@
 """Which task does a call belong to? Told by its headers where they say so, else by the messages themselves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from headway.core.task import Evidence, Identity, PendingTool, SessionId, SpanId, TaskId
+from headway.policy.elsewhere import Told, told_of, turn_of, unknown, wanted
 from headway.policy.headers import IDENTITY_HEADERS, Declared, declared
 from headway.policy.lengths import Lengths, Prefix, corrected
 from headway.policy.memory import Memory, Tenant
 from headway.policy.messages import IssuedCall, canonical, utterance, visible
 from headway.policy.recognise import Link, Request, agent_of, by_content, by_history, by_session
+from headway.policy.subagent import Prompts
 from headway.policy.turn import OpenTool, Turn
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -61,11 +63,15 @@ class Identifier:
         new_id: gives 32 lower-case hex digits that were never given before; span ids are their first 16.
         max_bytes: bound of everything remembered, all tenants together.
         measure: whether prompts are measured, for those who decide where calls go.
+        shared: whether other workers tell of calls, and are told.
     """
 
-    def __init__(self, new_id: Callable[[], str], max_bytes: int = MAX_BYTES, *, measure: bool = False) -> None:
+    def __init__(
+        self, new_id: Callable[[], str], max_bytes: int = MAX_BYTES, *, measure: bool = False, shared: bool = False
+    ) -> None:
         self._new_id = new_id
-        self._memory = Memory(max_bytes)
+        self._memory = Memory(max_bytes, shared=shared)
+        self._shared = shared
         self._lengths = Lengths() if measure else None
 
     @property
@@ -77,6 +83,22 @@ class Identifier:
     def calls(self) -> int:
         """Calls remembered at present."""
         return len(self._memory)
+
+    def wanted(self, opening: CallOpening) -> tuple[str, ...]:
+        """The keys under which others may know what a call continues that is about to be decided on; often none."""
+        said = declared(opening.headers, opening.tenant, opening.body_session)
+        tenant = self._memory.tenant(opening.tenant)
+        return wanted(opening.tenant, tenant, said, tenant.chains.read(opening.messages))
+
+    def learn(self, found: Sequence[Told], tenant: str) -> None:
+        """Remember what others have told of calls of ``tenant``."""
+        for told in unknown(found, tenant):
+            self._memory.told(turn_of(told))
+
+    def told(self, span: SpanId) -> Told | None:
+        """What others are to be told of a call that has ended; ``None``: it is not remembered."""
+        turn = self._memory.turn(span)
+        return None if turn is None or turn.state == "in_flight" else told_of(turn)
 
     def prompt(self, span: SpanId) -> tuple[Prefix, ...]:
         """The prompt of a call that was decided on just now; empty where prompts are not measured or it was not read.
@@ -159,7 +181,8 @@ class Identifier:
         self._memory.answered(turn, said, issued)
 
     def _tool(self, call: IssuedCall) -> OpenTool:
-        return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]))
+        prompts = Prompts.digests(call.arguments) if self._shared else ()
+        return OpenTool(call_id=call.id, name=call.name, span=SpanId(self._new_id()[:16]), prompts=prompts)
 
     def _identity(self, said: Declared, tenant: Tenant, link: Link | None) -> Identity:
         if link is None:

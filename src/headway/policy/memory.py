@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import TypeVar
 
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.policy.chain import Chains
@@ -11,6 +12,7 @@ from headway.policy.messages import IssuedCall
 from headway.policy.subagent import Prompts
 from headway.policy.turn import OpenTool, Turn
 
+Name = TypeVar("Name", SessionId, TaskId)
 TURN_BYTES = 1_300
 """Memory of one call with its index entries, at most: measured with tracemalloc, see the tests."""
 TOOL_BYTES = 450
@@ -24,8 +26,8 @@ TENANT_BYTES = 2_000
 class Tenant:
     """Everything known of one tenant. Tenants share no index, so no evidence can cross from one to another."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.chains = Chains()
+    def __init__(self, ledger: Ledger, *, shared: bool = False) -> None:
+        self.chains = Chains(earlier=shared)
         self.passages = Passages(ledger)
         self.prompts = Prompts(ledger)
         self.by_session: dict[SessionId, Turn] = {}
@@ -37,8 +39,9 @@ class Tenant:
 class Memory:
     """Calls by span, least recently used first; the oldest go when there is no room."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, *, shared: bool = False) -> None:
         self._max = max_bytes
+        self._shared = shared
         self._turns: OrderedDict[SpanId, Turn] = OrderedDict()
         self._tenants: dict[str, Tenant] = {}
         self._ledger = Ledger()
@@ -53,7 +56,7 @@ class Memory:
 
     def tenant(self, name: str) -> Tenant:
         """The indexes of a tenant; empty ones, not yet kept, if nothing is known of it."""
-        return self._tenants.get(name) or Tenant(self._ledger)
+        return self._tenants.get(name) or Tenant(self._ledger, shared=self._shared)
 
     def turn(self, span: SpanId) -> Turn | None:
         """The call with this span, if it is still remembered."""
@@ -69,7 +72,8 @@ class Memory:
             self._ledger.bytes += TENANT_BYTES
         tenant.turns += 1
         tenant.chains.add(turn)
-        tenant.by_session[turn.session] = tenant.by_task[turn.task] = turn
+        _put_latest(tenant.by_session, turn.session, turn)
+        _put_latest(tenant.by_task, turn.task, turn)
         self._turns[turn.span] = turn
         if before is not None:
             self._forget(before)
@@ -91,6 +95,18 @@ class Memory:
         given, turn.prompt = PREFIX_BYTES * len(turn.prompt), ()
         turn.charge -= given
         self._ledger.bytes -= given
+
+    def told(self, turn: Turn) -> None:
+        """Remember a call that another worker has told of."""
+        if turn.span in self._turns:
+            return
+        tenant = self.tenant(turn.tenant)
+        self.add(turn, tenant)
+        for tool in turn.tools:
+            turn.charge += (taken := TOOL_BYTES + len(tool.call_id) + len(tool.name))
+            self._ledger.bytes += taken
+            tenant.prompts.add_told(turn, tool)
+        self._fit()
 
     def used(self, turn: Turn, tenant: Tenant, delivered: tuple[OpenTool, ...]) -> None:
         """``turn`` was useful: it is forgotten last; and those of its tools are done."""
@@ -119,3 +135,10 @@ class Memory:
         if not tenant.turns:
             del self._tenants[turn.tenant]
             self._ledger.bytes -= TENANT_BYTES
+
+
+def _put_latest(turns: dict[Name, Turn], name: Name, turn: Turn) -> None:
+    """One that comes late, told by another worker, is not the latest."""
+    known = turns.get(name)
+    if known is None or known.opened <= turn.opened:
+        turns[name] = turn

@@ -1,7 +1,8 @@
 """What identity needs of a chat history: who spoke, what they said, which tool calls were answered.
 
-Digests are Python's own hashes: 64 bits, keyed anew in each process, remembered by the string that was hashed. They are
-compared within one process and never stored.
+Digests are Python's own hashes: 64 bits, remembered by the string that was hashed, and keyed by a seed that is another
+in each process unless it was started with one. They are made of strings and numbers alone, whose hashes depend on
+nothing else, so that processes with one seed can compare them.
 """
 
 import re
@@ -125,7 +126,10 @@ def visible(content: str) -> str:
 
 def utterance(said: str, issued: Sequence[IssuedCall]) -> Utterance:
     """Digest what a model said visibly so that a client's faithful copy of it gives the same digest."""
-    return Utterance(hash(said) if said else None, hash(tuple(issued)) if issued else None)
+    return Utterance(
+        hash(said) if said else None,
+        hash(tuple([(call.id, call.name, call.arguments) for call in issued])) if issued else None,
+    )
 
 
 def spoken(message: Message) -> Utterance:

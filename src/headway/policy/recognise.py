@@ -132,7 +132,7 @@ def agent_of(request: Request) -> int | None:
     """Which agent sends this: a digest of its system messages and its tools; ``None`` if it has neither."""
     if not request.history.system and request.tools is None:
         return None
-    return hash((request.history.system, None if request.tools is None else xxh3_64_intdigest(request.tools)))
+    return hash((request.history.system, 0 if request.tools is None else xxh3_64_intdigest(request.tools)))
 
 
 def _candidates(history: History, known: Sequence[Turn]) -> tuple[Sequence[Turn], float]:

@@ -22,7 +22,8 @@ class Prompts:
 
     def __init__(self, ledger: Ledger) -> None:
         self._unread: dict[SpanId, tuple[str, OpenTool, Turn]] = {}
-        self._open: dict[int, tuple[tuple[str, OpenTool, Turn], ...]] = {}
+        self._open: dict[int, tuple[tuple[str | None, OpenTool, Turn], ...]] = {}
+        """Texts, ``None`` where only the digest of the whole is known, under the digests of their fragments."""
         self._ledger = ledger
 
     def add(self, turn: Turn, tool: OpenTool, arguments: str) -> None:
@@ -30,6 +31,13 @@ class Prompts:
         if len(arguments) >= MIN_PROMPT:
             self._unread[tool.span] = arguments, tool, turn
             self._charge(tool, PROMPT_BYTES + 4 * len(arguments))
+
+    def add_told(self, turn: Turn, tool: OpenTool) -> None:
+        """The same for a call that another worker has told of: its arguments are known by their digests alone."""
+        for key in tool.prompts:
+            self._open[key] = (*self._open.get(key, ())[1 - SAME_PROMPT :], (None, tool, turn))
+        tool.keys += tool.prompts
+        self._charge(tool, tool.charge + PROMPT_BYTES * len(tool.prompts))
 
     def remove(self, tool: OpenTool) -> None:
         """Forget ``tool``: it is done."""
@@ -76,11 +84,21 @@ class Prompts:
             for prompt, tool, turn in self._open[hash(fragment)]:
                 if turn.root == root or (best and best[1].opened >= turn.opened):
                     continue
+                if prompt is None:
+                    if fragment == first and len(first) >= MIN_PROMPT:
+                        best = tool, turn
+                    continue
                 inside = len(first) >= MIN_TEXT and first in prompt
                 around = len(prompt) >= MIN_TEXT and prompt in first
                 if inside or around or (len(first) >= MIN_PROMPT and first == prompt):
                     best = tool, turn
         return best
+
+    @staticmethod
+    def digests(arguments: str) -> tuple[int, ...]:
+        """Of the texts in a tool's arguments that are long enough to be a sub-agent's prompt."""
+        prompts = strings(arguments) or (arguments.strip(),)
+        return tuple([hash(prompt) for prompt in prompts if MIN_PROMPT <= len(prompt) <= MAX_PROMPT][:MAX_KEYS])
 
     def __len__(self) -> int:
         return len(self._unread) + len(self._open)

@@ -22,6 +22,8 @@ class OpenTool(Struct, eq=False, kw_only=True, gc=False):
     span: SpanId
     delivered: bool = False
     failed: bool | None = None
+    prompts: tuple[int, ...] = ()
+    """Digests of the texts in its arguments that a sub-agent may be sent, where other workers are told of them."""
     keys: tuple[int, ...] = ()
     """Under which its arguments can be found while it is open."""
     charge: int = 0

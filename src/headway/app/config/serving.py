@@ -12,9 +12,9 @@ from headway.app.config.exporting import endpoint_of
 from headway.app.config.keeping import keeping_of
 from headway.app.config.naming import catalog_of
 from headway.app.config.resending import breakers_of, hedging_of, retries_of
-from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica
+from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica, Tasks
 from headway.app.service import Embedded as ServedEngines
-from headway.app.service import Service
+from headway.app.service import Service, SharedTasks
 from headway.core import config, fleet, own_prices
 from headway.core.errors import BadInputError
 from headway.core.log_lines import LogFormat
@@ -117,6 +117,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         retries=retries_of(file.retries),
         breakers=breakers_of(file.breakers),
         hedging=hedging_of(file.hedging),
+        tasks=_tasks(file.tasks, environment),
         caching=caching_of(file.cache, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),
     )
@@ -144,6 +145,22 @@ def _export(file: File, environment: Mapping[str, str]) -> Endpoint | None:
     if written.endpoint is not None:
         raise BadInputError("What is exported is what is recorded, and recording is off.", fix=_RECORD)
     return None
+
+
+def _tasks(written: Tasks, environment: Mapping[str, str]) -> SharedTasks:
+    redis = written.redis
+    if written.redis_env is not None:
+        if redis is not None:
+            raise BadInputError(
+                "tasks.redis and tasks.redis_env both say where Redis is.", fix="Leave one of them out."
+            )
+        redis = environment.get(written.redis_env)
+        if not redis:
+            raise BadInputError(
+                f"Tasks need the address of Redis, and the environment variable {written.redis_env} is not set.",
+                fix=f"Put it there: export {written.redis_env}=redis://…",
+            )
+    return SharedTasks(redis=redis, ttl=written.ttl, patience=written.patience)
 
 
 def _log_calls(file: File) -> bool:

@@ -13,6 +13,7 @@ from headway.core.limits import Measure, read_limit
 from headway.core.log_lines import LogFormat
 from headway.gateway import scheduling
 from headway.gateway.caches.station import PATIENCE_SECONDS
+from headway.gateway.siblings import PATIENCE_SECONDS as PATIENCE_TASKS
 from headway.policy.cache import rules
 from headway.policy.cache.worthy import TAG
 from headway.wire.dialects import CHAT, EMBEDDINGS
@@ -284,6 +285,19 @@ class Tier(Table):
     """Tools that a call may offer the model: all, none, or those named."""
 
 
+class Tasks(Table):
+    """How workers know of each other's tasks, so that a task stays one whichever of them its calls come to."""
+
+    redis: Annotated[str, Field(pattern="^(redis|rediss|valkey|unix)://")] | None = None
+    """Where several machines share them, e.g. redis://127.0.0.1:6379/2; left out: workers of one machine do."""
+    redis_env: Annotated[str, Field(min_length=1)] | None = None
+    """Or the environment variable with that address, where it holds a password."""
+    ttl: Wait = 3600.0
+    """How long a call is remembered in Redis."""
+    patience: Wait = PATIENCE_TASKS
+    """What a call waits at most to learn of other workers' calls."""
+
+
 class Export(Table):
     """Where recorded spans go on to, as OTLP over HTTP; see docs/observe.md."""
 
@@ -316,6 +330,7 @@ class File(Table):
     models: dict[str, Model] = Field(default={})
     """By the name that clients ask for."""
     tiers: dict[str, Tier] = Field(default={})
+    tasks: Tasks = Tasks()
     keys: Keys | None = None
     tenants: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")], Tenant] = Field(default={})
     """By name; with one, callers need a key."""

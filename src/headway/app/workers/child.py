@@ -25,6 +25,8 @@ from headway.gateway.admin import Changed, Order
 from headway.gateway.collector import collect_seldom
 from headway.gateway.fleet import LiveFleet, ReplicaState
 from headway.gateway.line import Line
+from headway.gateway.shelves import LineShelf, RedisShelf
+from headway.gateway.siblings import Siblings
 
 _LOG: Final = logging.getLogger(__name__)
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -86,7 +88,9 @@ class Worker:
         log_to_stderr(task.service.log)
         self.seconds = task.service.drain
         self._be(task.fleet)
-        front = Front(task.service, self._fleet, self._stack)
+        tasks = task.service.tasks
+        shelf = LineShelf(self._line) if tasks.redis is None else RedisShelf(tasks.redis, tasks.ttl)
+        front = Front(task.service, self._fleet, self._stack, Siblings(shelf, tasks.patience))
         front.gateway.whole = self
         front.gateway.bus.join(lambda topic, news: self._line.tell(words.BUS, words.encode(words.News(topic, news))))
         front.gateway.admin.on_change("POST", RELOAD_PATH, RELOAD_ACTION, self._reload, needs="manage")

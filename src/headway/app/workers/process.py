@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import pickle
 import signal
 import socket
@@ -32,6 +33,11 @@ class Supervisor(Protocol):
     @property
     def service(self) -> Service:
         """What is served now."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the hashes of all workers, so that they can compare digests."""
         ...
 
     def task(self) -> bytes:
@@ -133,6 +139,7 @@ class WorkerProcess:
                     str(its.fileno()),
                     pass_fds=[its.fileno()],
                     stdin=asyncio.subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONHASHSEED": str(self._supervisor.seed)},
                 )
             except OSError as error:
                 mine.close()

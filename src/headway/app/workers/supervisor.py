@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import pickle
+import secrets
 from collections import Counter
 from contextlib import AsyncExitStack
 from typing import Final
@@ -25,6 +26,7 @@ from headway.gateway.line import Line
 from headway.gateway.listening import reserve
 from headway.gateway.metrics import process_figures
 from headway.gateway.policies import load
+from headway.gateway.shelves import MemoryShelf, seed_in
 from headway.gateway.summing import counted, summed
 from headway.gateway.upstream import Upstream
 
@@ -53,6 +55,8 @@ class Several:
         self.bus.join(lambda topic, payload: self._pass_on(words.encode(words.News(topic, payload)), None))
         self._workers = [WorkerProcess(number, self) for number in range(1, service.workers + 1)]
         self._port = 0
+        self._shelf = MemoryShelf()
+        self.seed = secrets.randbits(32)
         self._departed = b""
         """What workers counted that are gone."""
 
@@ -64,6 +68,8 @@ class Several:
             declare_tenants(service.keeping)
         kept = stack.enter_context(reserve(service.host, service.port))
         self._port = kept.getsockname()[1]
+        if service.tasks.redis is not None:
+            self.seed = await asyncio.to_thread(seed_in, service.tasks.redis, service.tasks.ttl)
         stack.push_async_callback(self._stop)
         await asyncio.gather(*[worker.start() for worker in self._workers])
         looking = asyncio.get_running_loop().create_task(self._look())
@@ -118,6 +124,7 @@ class Several:
         """What a worker may say on its line."""
         line.on_news(words.BUS, lambda payload: self._heard(payload, worker))
         line.on_news(words.DOWN, self._down)
+        self._shelf.serve(line)
         line.on_question(words.FIGURES, self._whole_page)
         line.on_question(words.IN_FLIGHT, self._whole_in_flight)
         line.on_question(words.RELOAD, self._reloaded)
