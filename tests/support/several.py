@@ -122,3 +122,48 @@ async def several(place: Path, *options: str, environment: dict[str, str] | None
     assert process.returncode in {0, -signal.SIGKILL}, log.text
     assert not [pid for pid in family if lives(pid)], "a process was left behind"
     assert "Traceback" not in log.text, log.text
+
+
+class Load:
+    """Callers that call without a pause, each time on a connection of their own, and count."""
+
+    def __init__(self, client: openai.AsyncOpenAI, model: str) -> None:
+        self.model = model
+        self.answered = 0
+        self.failed: list[Exception] = []
+        self.over = False
+        self._one = asyncio.Event()
+        self._client = client
+
+    async def run(self) -> None:
+        while not self.over:
+            try:
+                await self._client.chat.completions.create(
+                    model=self.model, messages=[{"role": "user", "content": "one two"}], max_tokens=50
+                )
+            except openai.OpenAIError as error:
+                self.failed.append(error)
+            else:
+                self.answered += 1
+                self._one.set()
+
+    async def more(self, calls: int) -> None:
+        """Until so many more were answered."""
+        until = self.answered + calls
+        async with asyncio.timeout(60):
+            while self.answered < until:
+                self._one.clear()
+                await self._one.wait()
+
+
+@contextlib.asynccontextmanager
+async def under_load(served: Several, callers: int = 4, key: str = "k") -> AsyncGenerator[Load]:
+    """Calls for the model "m" until the end, or until it is told that it is over."""
+    async with served.client(key) as client, asyncio.TaskGroup() as group:
+        load = Load(client, "m")
+        for _ in range(callers):
+            group.create_task(load.run())
+        try:
+            yield load
+        finally:
+            load.over = True

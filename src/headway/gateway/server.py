@@ -21,7 +21,8 @@ from headway.gateway.refusals import (
 )
 from headway.gateway.responses import CONTINUE, JSON, LAST_CHUNK, Failure, Headers, connection_bound, head
 from headway.gateway.target import to_origin_form
-from headway.wire.dialects import BY_PATH, CHAT
+from headway.wire.dialect import Dialect
+from headway.wire.dialects import BY_PATH, CHAT, MESSAGES
 
 _UPGRADE: Final = frozenset({b"connection", b"upgrade"})
 _LINGER_SECONDS: Final = 2.0
@@ -262,7 +263,7 @@ class ClientConnection(asyncio.Protocol):
 
     def fail(self, problem: Failure) -> None:
         """Send a failure as the whole answer."""
-        dialect = BY_PATH.get(self._request.path.partition(b"?")[0], CHAT) if self._busy else CHAT
+        dialect = _dialect_of(self._request) if self._busy else CHAT
         self.respond(problem.status, dialect.error(problem), [*JSON, *problem.headers])
 
     def begin(self, status: int, headers: Headers) -> None:
@@ -374,3 +375,11 @@ class ClientConnection(asyncio.Protocol):
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.client_gone(error)
+
+
+def _dialect_of(request: Request) -> Dialect:
+    """In which a failure is told: the path's; elsewhere Anthropic's clients tell their API's version."""
+    dialect = BY_PATH.get(request.path.partition(b"?")[0])
+    if dialect is not None:
+        return dialect
+    return MESSAGES if b"anthropic-version" in request.fields else CHAT

@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 from serving import streamed, whole
-from several import HEADWAY, Several, several
+from several import HEADWAY, Several, several, under_load
 
 from headway.gateway.fake import FakeEngine
 
@@ -30,48 +30,6 @@ async def reload(served: Several) -> dict[str, list[str]]:
     status, said = await served.get("/admin/reload", "POST")
     assert status == 200, said
     return json.loads(said)
-
-
-class Load:
-    """Callers that call without a pause, and count."""
-
-    def __init__(self, client: openai.AsyncOpenAI, model: str) -> None:
-        self.model = model
-        self.answered = 0
-        self.failed: list[Exception] = []
-        self.over = False
-        self._one = asyncio.Event()
-        self._client = client
-
-    async def run(self) -> None:
-        while not self.over:
-            try:
-                await self._client.chat.completions.create(model=self.model, messages=QUESTION)
-            except openai.OpenAIError as error:
-                self.failed.append(error)
-            else:
-                self.answered += 1
-                self._one.set()
-
-    async def more(self, calls: int) -> None:
-        """Until so many more were answered."""
-        until = self.answered + calls
-        async with asyncio.timeout(60):
-            while self.answered < until:
-                self._one.clear()
-                await self._one.wait()
-
-
-@asynccontextmanager
-async def under_load(served: Several, callers: int = 4) -> AsyncGenerator[Load]:
-    async with served.client() as client, asyncio.TaskGroup() as group:
-        load = Load(client, "m")
-        for _ in range(callers):
-            group.create_task(load.run())
-        try:
-            yield load
-        finally:
-            load.over = True
 
 
 @asynccontextmanager
