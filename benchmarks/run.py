@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway", "peers", "replicas")
-SHORTER = {"explain", "gateway", "peers", "replicas"}
+BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway", "runtime", "peers", "replicas")
+SHORTER = {"explain", "gateway", "peers", "replicas", "runtime"}
 """Those that know how to be quick."""
 
 

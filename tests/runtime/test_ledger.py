@@ -44,25 +44,30 @@ async def test_what_is_written_is_read_and_the_last_word_counts(kind: str, tmp_p
 class Refusing:
     """A table that cannot be written at first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, busy: bool) -> None:
         self.groups: list[int] = []
         self.error: Exception | None = None
+        self.busy = busy
 
     def read(self, task: TaskId) -> list[bytes]:
         del task
         return []
 
-    def write(self, rows: Sequence[tuple[TaskId, str, bytes]]) -> None:
+    def write(self, rows: Sequence[tuple[TaskId, str, bytes]], *, wait: bool) -> bool:
+        if self.busy and not wait:
+            return False
         self.groups.append(len(rows))
         if self.error is not None:
             raise self.error
+        return True
 
     def close(self) -> None:
         """Holds nothing."""
 
 
-async def test_calls_at_once_share_commits_and_hear_of_what_fails() -> None:
-    refusing = Refusing()
+@pytest.mark.parametrize("busy", [False, True])
+async def test_calls_at_once_share_commits_and_hear_of_what_fails(busy: bool) -> None:
+    refusing = Refusing(busy=busy)
     row = Row(key="k", state="intent", amount=COST)
     async with GroupedLedger(refusing) as ledger:
         await asyncio.gather(*(ledger.write(TASK, row) for _ in range(200)))
@@ -74,6 +79,21 @@ async def test_calls_at_once_share_commits_and_hear_of_what_fails() -> None:
                 await ledger.write(TASK, row)
         refusing.error = None
         await ledger.write(TASK, row)
+
+
+async def test_who_cannot_write_at_once_waits_for_the_other_process(tmp_path: Path) -> None:
+    row = Row(key="k", state="intent", amount=COST)
+    async with GroupedLedger(SqliteTable(tmp_path / "l.db")) as ledger:
+        other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        writing = asyncio.create_task(ledger.write(TASK, row))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not writing.done()
+        other.execute("COMMIT")
+        other.close()
+        await writing
+        assert await ledger.rows(TASK) == [row]
 
 
 def test_a_file_of_others_is_refused(tmp_path: Path) -> None:

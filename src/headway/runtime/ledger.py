@@ -1,48 +1,56 @@
 """Paid calls written down, so that a task whose process is killed neither pays twice nor loses what it paid for.
 
-What comes while one commit is made goes into the next, so many calls at once share a commit. A commit survives the
-process, not the machine's loss of power in SQLite's write-ahead log, where the last few may be lost.
+What comes in one turn of the event loop, or while a commit is made, shares a commit. A commit survives the process; in
+SQLite's write-ahead log the last few may be lost when the machine loses power.
 """
 
 import asyncio
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, Self
 
 import msgspec
-from msgspec import Struct
 
 from headway.core.errors import BadInputError, HeadwayError, StoreError
 from headway.core.task import TaskId
 from headway.runtime.memo import Row
 
 _VERSION: Final = 1
-_PATIENCE: Final = 5.0
-"""Seconds to wait for another process that is writing."""
-_MOST_ROWS: Final = 512
-"""In one commit."""
+_PATIENCE_MS: Final = 5_000
+"""How long to wait for another process that is writing."""
+_CHECKPOINT: Final = 1000
+"""Commits after which what is in the write-ahead log is moved to the file, which waits for the disk."""
+Entry = tuple[TaskId, str, bytes]
+"""A row's task, key and body."""
 
 
 class Table(Protocol):
-    """Where rows are; used from one thread at a time."""
+    """Where rows are."""
 
     def read(self, task: TaskId) -> list[bytes]:
-        """All rows of a task.
+        """All rows of a task; called on a thread.
 
         Raises:
             StoreError: it cannot be read.
         """
         ...
 
-    def write(self, rows: Sequence[tuple[TaskId, str, bytes]]) -> None:
-        """Write all rows (task, key, body) or none; one that is there is replaced.
+    def write(self, rows: Sequence[Entry], *, wait: bool) -> bool:
+        """Write all rows or none; one that is there is replaced.
+
+        Args:
+            rows: task, key and body of each.
+            wait: ``False``: on the event loop's thread, so only what takes well below a millisecond; else on another.
+
+        Returns:
+            Whether they are written; never ``False`` with ``wait``.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: they cannot be written.
         """
         ...
 
@@ -52,7 +60,7 @@ class Table(Protocol):
 
 
 class GroupedLedger:
-    """A `headway.runtime.Ledger` in a table, written by a thread of its own. An async context manager.
+    """A `headway.runtime.Ledger` in a table. An async context manager; of one event loop.
 
     Args:
         table: where; closed with it.
@@ -60,14 +68,12 @@ class GroupedLedger:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._waiting: deque[_Written] = deque()
-        self._wake = threading.Event()
+        self._waiting: list[tuple[Entry, asyncio.Future[None]]] = []
+        self._writing = False
         self._closed = False
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "headway-ledger")
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Row).decode
-        self._thread = threading.Thread(target=self._work, name="headway-ledger", daemon=True)
-        self._thread.start()
 
     async def __aenter__(self) -> Self:
         return self
@@ -75,8 +81,8 @@ class GroupedLedger:
     async def __aexit__(self, *_: object) -> None:
         """Write what waits, and close the table."""
         self._closed = True
-        self._wake.set()
-        await asyncio.to_thread(self._thread.join)
+        await asyncio.gather(*(done for _, done in self._waiting), return_exceptions=True)
+        await asyncio.to_thread(self._thread.shutdown)
         self._table.close()
 
     async def rows(self, task: TaskId) -> list[Row]:
@@ -85,7 +91,8 @@ class GroupedLedger:
         Raises:
             StoreError: it cannot be read now.
         """
-        return [self._decode(body) for body in await asyncio.to_thread(self._read, task)]
+        bodies = await asyncio.get_running_loop().run_in_executor(self._thread, self._table.read, task)
+        return [self._decode(body) for body in bodies]
 
     async def write(self, task: TaskId, row: Row) -> None:
         """Keep a row in place of what had its key; when this returns, killing the process no longer undoes it.
@@ -96,50 +103,46 @@ class GroupedLedger:
         if self._closed:
             raise StoreError("The ledger is closed.", fix="Leave it open until its tasks have ended.")
         loop = asyncio.get_running_loop()
-        written = _Written((task, row.key, self._encode(row)), loop, loop.create_future())
-        self._waiting.append(written)
-        self._wake.set()
-        await written.done
+        done: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(((task, row.key, self._encode(row)), done))
+        if not self._writing:
+            self._writing = True
+            loop.call_soon(self._commit, loop)
+        await done
 
-    def _read(self, task: TaskId) -> list[bytes]:
-        with self._lock:
-            return self._table.read(task)
+    def _commit(self, loop: asyncio.AbstractEventLoop) -> None:
+        group, self._waiting = self._waiting, []
+        rows = [entry for entry, _ in group]
+        try:
+            written = self._table.write(rows, wait=False)
+        except Exception as error:  # noqa: BLE001 - those who wait must hear of it, whatever it is
+            self._committed(loop, group, error)
+            return
+        if written:
+            self._committed(loop, group, None)
+            return
+        write = partial(self._table.write, rows, wait=True)
+        waiting = loop.run_in_executor(self._thread, write)
+        waiting.add_done_callback(lambda done: self._committed(loop, group, done.exception()))
 
-    def _work(self) -> None:
-        while not self._closed or self._waiting:
-            self._wake.wait()
-            self._wake.clear()
-            while self._waiting:
-                group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST_ROWS))]
-                error: Exception | None = None
-                try:
-                    with self._lock:
-                        self._table.write([written.row for written in group])
-                except HeadwayError as caught:
-                    error = caught
-                except Exception as caught:  # noqa: BLE001 - those who wait must hear of it, whatever it is
-                    error = StoreError(f"The ledger cannot be written: {caught}")
-                _tell(group, error)
-
-
-class _Written(Struct, frozen=True):
-    row: tuple[TaskId, str, bytes]
-    loop: asyncio.AbstractEventLoop
-    done: asyncio.Future[None]
-
-
-def _tell(group: list[_Written], error: Exception | None) -> None:
-    def tell(done: list[asyncio.Future[None]]) -> None:
-        for future in done:
-            if not future.done():
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(error)
-
-    for loop in {written.loop for written in group}:
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(tell, [written.done for written in group if written.loop is loop])
+    def _committed(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        group: list[tuple[Entry, asyncio.Future[None]]],
+        error: BaseException | None,
+    ) -> None:
+        if error is not None and not isinstance(error, HeadwayError):
+            error = StoreError(f"The ledger cannot be written: {error}")
+        for _, done in group:
+            if done.done():
+                continue
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+        self._writing = bool(self._waiting)
+        if self._writing:
+            loop.call_soon(self._commit, loop)
 
 
 class SqliteTable:
@@ -155,10 +158,11 @@ class SqliteTable:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._commits = 0
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=_PATIENCE_MS / 1000, isolation_level=None, check_same_thread=False)
         try:
             with self._explained():
                 self._prepare()
@@ -173,6 +177,7 @@ class SqliteTable:
             raise BadInputError(f"{self._path} is no ledger of this Headway.", fix="Name another file.")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA wal_autocheckpoint = 0")
         self._db.execute(
             "CREATE TABLE IF NOT EXISTS paid (task TEXT, key TEXT, body BLOB NOT NULL, PRIMARY KEY (task, key))"
             " WITHOUT ROWID"
@@ -184,16 +189,28 @@ class SqliteTable:
         with self._explained():
             return [body for (body,) in self._db.execute("SELECT body FROM paid WHERE task = ? ORDER BY key", (task,))]
 
-    def write(self, rows: Sequence[tuple[TaskId, str, bytes]]) -> None:
-        """Write all rows or none."""
+    def write(self, rows: Sequence[Entry], *, wait: bool) -> bool:
+        """Write all rows or none; without ``wait``, only if no other process writes and the disk is not waited for."""
+        self._commits += not wait
+        if not wait and self._commits % _CHECKPOINT == 0:
+            return False
         with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS if wait else 0}")
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if not wait and error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                    return False
+                raise
             try:
                 self._db.executemany("INSERT OR REPLACE INTO paid VALUES (?, ?, ?)", rows)
                 self._db.execute("COMMIT")
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
+            if wait:
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        return True
 
     def close(self) -> None:
         """Close the file."""

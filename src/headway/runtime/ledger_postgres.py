@@ -53,8 +53,10 @@ class PostgresTable:
         self._in_transaction(read)
         return found
 
-    def write(self, rows: Sequence[tuple[TaskId, str, bytes]]) -> None:
-        """Write all rows or none."""
+    def write(self, rows: Sequence[tuple[TaskId, str, bytes]], *, wait: bool) -> bool:
+        """Write all rows or none; never without ``wait``, because a network is between."""
+        if not wait:
+            return False
 
         def write(connection: "Connection[Any]") -> None:
             query = (
@@ -64,6 +66,7 @@ class PostgresTable:
             connection.cursor().executemany(query.encode(), rows)
 
         self._in_transaction(write)
+        return True
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,233 @@
+"""What the runtime adds to the time of the calls that it scatters, as ratios measured in one run.
+
+    python benchmarks/runtime.py [--quick]
+
+Each call waits 50 ms, as for a model; the ideal time of 1,000 at 64 is 16 waves of 50 ms. Plain asyncio does the same
+work beside us, and so does LangGraph where it is installed.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from headway.core.task import TaskId
+from headway.runtime import GroupedLedger, Paid, Run, Runtime, SqliteTable, task
+
+CALLS, WIDTH, SECONDS = 1_000, 64, 0.05
+IDEAL = -(-CALLS // WIDTH) * SECONDS
+PAYING = Path(__file__).parents[1] / "tests" / "support" / "paying.py"
+
+
+async def wait(_run: Run, number: int) -> int:
+    """A call that costs nothing but time."""
+    await asyncio.sleep(SECONDS)
+    return number
+
+
+async def pay(run: Run, number: int) -> int:
+    """A call that is paid for, once."""
+
+    async def make() -> Paid:
+        await asyncio.sleep(SECONDS)
+        return Paid(number)
+
+    return await run.once("call", number, make, int)
+
+
+@task()
+async def scattered(run: Run) -> None:
+    """All calls, as a task."""
+    await run.map(wait, range(CALLS), limit=WIDTH)
+
+
+@task()
+async def paid(run: Run) -> None:
+    """All calls, each paid for."""
+    await run.map(pay, range(CALLS), limit=WIDTH)
+
+
+class Watch:
+    """How long what is in its ``with`` block takes, and how much of a processor. Opening files is not in it."""
+
+    def __enter__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = time.perf_counter() - self._wall
+        self.cpu = time.process_time() - self._cpu
+
+
+async def plain(watch: Watch) -> None:
+    """All calls, by asyncio alone."""
+    at_once = asyncio.Semaphore(WIDTH)
+
+    async def call() -> None:
+        async with at_once:
+            await asyncio.sleep(SECONDS)
+
+    with watch:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(CALLS):
+                group.create_task(call())
+
+
+async def ours(watch: Watch) -> None:
+    """By `run.map`."""
+    with watch:
+        await scattered.start()
+
+
+async def recorded(watch: Watch) -> None:
+    """By `run.map`, with spans in a store."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with Runtime(store=Path(folder) / "s.db") as runtime:
+            with watch:
+                await runtime.start(scattered)
+
+
+async def durable(watch: Watch) -> None:
+    """By `run.map` and `run.once`, in a ledger: an intent and a result for each call."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with GroupedLedger(SqliteTable(Path(folder) / "l.db")) as ledger, Runtime(ledger=ledger) as runtime:
+            with watch:
+                await runtime.start(paid)
+
+
+async def langgraph(watch: Watch) -> None:
+    """By a graph of LangGraph's with one node, to which every call is sent."""
+    library: Any = import_module("langgraph.graph")
+    send: Any = import_module("langgraph.types").Send
+
+    async def call(_state: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(SECONDS)
+        return {}
+
+    def all_calls(_state: dict[str, Any]) -> list[Any]:
+        return [send("call", {"n": number}) for number in range(CALLS)]
+
+    graph = library.StateGraph(dict)
+    graph.add_node("call", call)
+    graph.add_conditional_edges(library.START, all_calls, ["call"])
+    graph.add_edge("call", library.END)
+    compiled = graph.compile()
+    with watch:
+        await compiled.ainvoke({}, {"max_concurrency": WIDTH})
+
+
+async def scatters(rounds: int) -> None:
+    """All ways in turn, several times, so that what disturbs one disturbs all."""
+    ways: list[tuple[str, Callable[[Watch], Awaitable[None]], str]] = [
+        ("plain asyncio", plain, ""),
+        ("run.map", ours, "goal 1.10"),
+        ("run.map, recorded", recorded, ""),
+        ("run.map, durable", durable, "goal 1.20"),
+    ]
+    if find_spec("langgraph") is not None:
+        ways.append(("LangGraph, not durable", langgraph, ""))
+    taken: dict[str, list[Watch]] = {name: [] for name, _, _ in ways}
+    for _ in range(rounds):
+        for name, work, _ in ways:
+            watch = Watch()
+            await work(watch)
+            taken[name].append(watch)
+    print(f"{CALLS} calls of {SECONDS * 1000:.0f} ms at {WIDTH}, ideal {IDEAL:.3f} s; median of {rounds}, and the best")
+    bare = median(watch.seconds for watch in taken["plain asyncio"])
+    for name, _, goal in ways:
+        walls = [watch.seconds for watch in taken[name]]
+        cpu = median(watch.cpu for watch in taken[name]) / CALLS * 1e6
+        print(
+            f"  {name:<24}{median(walls) / IDEAL:6.3f} of ideal, best {min(walls) / IDEAL:.3f};"
+            f" {median(walls) / bare:.3f} of asyncio; {cpu:4.0f} µs of CPU a call  {goal}"
+        )
+
+
+async def cancelling() -> None:
+    """From `cancel` to nothing of a task of 10,000 items running."""
+    taken: list[float] = []
+    watch, left = Watch(), 0
+    for limit in (64, 10_000):
+        arrived = asyncio.Event()
+        inside = 0
+
+        async def item(_run: Run, _: int, limit: int = limit, arrived: asyncio.Event = arrived) -> None:
+            nonlocal inside
+            inside += 1
+            if inside == limit:
+                arrived.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                inside -= 1
+
+        @task()
+        async def wide(run: Run, limit: int = limit) -> None:
+            await run.map(item, range(10_000), limit=limit)
+
+        started = wide.start()
+        await arrived.wait()
+        with watch:
+            await started.cancel()
+        taken.append(watch.seconds)
+        left += inside + len(asyncio.all_tasks()) - 1
+    print(
+        f"10,000 items cancelled: {taken[0] * 1000:.1f} ms at 64 at once (goal 50), {taken[1] * 1000:.0f} ms at 10,000"
+    )
+
+
+def killing(times: int) -> None:
+    """Kill -9 at random points of a scatter of 100 calls: what was paid twice, and what was lost."""
+    dice = random.Random(5)
+    twice = lost = in_flight = 0
+    slowest = 0.0
+    for _ in range(times):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with subprocess.Popen([sys.executable, str(PAYING), name], stdout=subprocess.PIPE) as child:
+                for _ in zip(range(dice.randrange(1, 100)), child.stdout or (), strict=False):
+                    pass
+                child.kill()
+            before = asyncio.run(states(folder))
+            started = time.perf_counter()
+            again = subprocess.run([sys.executable, str(PAYING), name], check=True, capture_output=True, text=True)
+            slowest = max(slowest, time.perf_counter() - started)
+            payments = (folder / "paid").read_text().split()
+            done = {key.split("/")[2].split("|")[0] for key, state in before.items() if state == "done"}
+            twice += sum(payments.count(number) > 1 for number in done)
+            lost += again.stdout.splitlines()[-1] != f"sum {sum(range(100))}"
+            in_flight += sum(state == "intent" for state in before.values())
+    print(f"kill -9 in a scatter of 100 calls, {times} times: {twice} finished calls paid twice, {lost} results lost;")
+    print(
+        f"  {in_flight} calls were under way and seen to be; slowest taking up {slowest:.2f} s with its start (goal 3)"
+    )
+
+
+async def states(folder: Path) -> dict[str, str]:
+    """The ledger's rows."""
+    async with GroupedLedger(SqliteTable(folder / "ledger.db")) as ledger:
+        return {row.key: row.state for row in await ledger.rows(TaskId("a" * 32))}
+
+
+def main() -> None:
+    """Measure all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and kills")
+    quick = parser.parse_args().quick
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    asyncio.run(scatters(3 if quick else 5))
+    asyncio.run(cancelling())
+    killing(10 if quick else 50)
+
+
+if __name__ == "__main__":
+    main()
