@@ -4,6 +4,7 @@ import asyncio
 import threading
 from math import cos, radians, sin
 
+import msgspec
 import numpy as np
 import pytest
 from caching import Caller, Rig, said
@@ -11,7 +12,7 @@ from caching import Caller, Rig, said
 from headway.gateway.caches.meanings import Meanings
 from headway.gateway.caches.outcomes import Given, Ticket
 from headway.policy.cache.nearest import Vector
-from headway.policy.cache.rules import CacheRule
+from headway.policy.cache.rules import CacheRule, CacheRules
 
 RULE = CacheRule(name="all", mode="semantic", threshold=0.9, error=0.5)
 SHADOW = CacheRule(name="all", mode="shadow", threshold=0.9, error=0.5)
@@ -89,6 +90,18 @@ async def test_it_gives_once_the_error_is_known_to_be_small() -> None:
     given = (await ask(rig, "what length has it, please")).given
     assert (said(given), given.how) == ("A metre.", "semantic")
     assert rig.cache.report().rules["all"].hits == {"semantic": 1}
+    await rig.cache.close()
+
+
+async def test_with_another_threshold_its_error_is_measured_anew() -> None:
+    rig = rig_of(RULE, Plane())
+    await measured(rig)
+    strict = msgspec.structs.replace(RULE, threshold=0.999)
+    rig.cache.adopt(CacheRules([strict]))
+    caller = await ask(rig, "what length has it, please")  # 5 degrees from the nearest: 0.996
+    assert isinstance(caller.outcome, Ticket)
+    shadow = rig.cache.report().shadows["all"]
+    assert (shadow.asked, shadow.agreed) == (1, 0), "four agreed before"
     await rig.cache.close()
 
 

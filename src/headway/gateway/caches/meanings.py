@@ -55,6 +55,8 @@ class Meanings:
         self.worker = Worker("meanings", _AT_ONCE)
         self._indexes: dict[str, NearestQuestions] = {}
         self._shadows: OrderedDict[tuple[str, str], ShadowFigures] = OrderedDict()
+        self._thresholds: dict[str, float] = {}
+        """By which each rule's error was measured; it is measured anew where another counts."""
         self._faulty = False
 
     def question(self, rule: CacheRule, scope: str, route: str, fields: dict[str, Raw]) -> Question | None:
@@ -113,8 +115,13 @@ class Meanings:
 
     def _shadow(self, rule: CacheRule, scope: str) -> ShadowFigures:
         """A tenant's own: what others ask says nothing of its questions, nor can they make its error look small."""
-        shadow = self._shadows.setdefault((rule.name, scope), ShadowFigures())
-        self._shadows.move_to_end((rule.name, scope))
+        key = (rule.name, scope)
+        if self._thresholds.setdefault(rule.name, rule.threshold) != rule.threshold:
+            self._thresholds[rule.name] = rule.threshold
+            for measured in [known for known in self._shadows if known[0] == rule.name]:
+                del self._shadows[measured]
+        shadow = self._shadows.setdefault(key, ShadowFigures())
+        self._shadows.move_to_end(key)
         if len(self._shadows) > _SCOPES:
             self._shadows.popitem(last=False)
         return shadow
@@ -150,6 +157,7 @@ class Meanings:
             from headway.policy.cache.nearest import NearestQuestions  # noqa: PLC0415 - numpy is an extra's
 
             index = self._indexes[rule.name] = NearestQuestions(rule.threshold, self._limit)
+        index.threshold = rule.threshold
         return index
 
     def _find(self, rule: CacheRule, asked: Question) -> Found:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Raw
 
@@ -15,10 +15,10 @@ from headway.gateway.caches.meanings import Found, Meanings
 from headway.gateway.caches.outcomes import Given, How, Ticket, Wait, Waiter
 from headway.gateway.caches.places import Places, scope_of, variant
 from headway.gateway.caches.reading import keepable
+from headway.gateway.caches.renewals import Renewals
 from headway.gateway.caches.sharing import Sharing
 from headway.gateway.deadlines import Deadlines
 from headway.gateway.front import Request
-from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
 from headway.policy.cache.flight import Flights
 from headway.policy.cache.kept import AnswerCache, Kept
@@ -31,17 +31,6 @@ from headway.wire.openai import Answer
 
 PATIENCE_SECONDS: Final = 0.1
 """What a call waits at most for Redis and for its question to be understood."""
-
-_CLOSED: Final = failure("shutdown", 503, "The gateway is shutting down.")
-"""Why a call that is made for nobody ends."""
-
-
-class Renewing(Protocol):
-    """A call that is made for nobody."""
-
-    def cancel(self, problem: Failure) -> None:
-        """End now."""
-        ...
 
 
 class ResponseCache:
@@ -81,8 +70,7 @@ class ResponseCache:
         self._figures = {rule.name: RuleFigures() for rule in rules.all if rule.mode != "off"}
         self._news: deque[tuple[Wait, Given | Ticket]] = deque()
         self._telling = False
-        self.renewals: set[Renewing] = set()
-        """Calls under way that are made for nobody."""
+        self.renewals = Renewals()
 
     def adopt(self, rules: CacheRules) -> None:
         """Go by other rules from now on; what is kept stays as it was kept."""
@@ -227,8 +215,7 @@ class ResponseCache:
 
     async def close(self) -> None:
         """End what was started; calls under way may still be told of."""
-        for renewal in list(self.renewals):
-            renewal.cancel(_CLOSED)
+        self.renewals.close()
         if self.sharing is not None:
             await self.sharing.close()
         if self.meanings is not None:

@@ -1,11 +1,16 @@
 """By what kept answers can be found again to be dropped: their tags, tenant, rule and version."""
 
+from functools import lru_cache
+from typing import Final
+
 from msgspec import Struct
 
 from headway.core.errors import BadInputError
 from headway.policy.cache.worthy import is_tag
 
 EVERYTHING = "all"
+_KNOWN: Final = 4096
+"""Sets of labels that are remembered: most answers have the same, and each would make its own."""
 
 
 def scope_of_tenant(tenant: str) -> str:
@@ -13,8 +18,9 @@ def scope_of_tenant(tenant: str) -> str:
     return f"tenant:{tenant}"
 
 
+@lru_cache(maxsize=_KNOWN)
 def labels_of(scope: str, rule: str, version: str, tags: frozenset[str]) -> frozenset[str]:
-    """All that an answer can be found by."""
+    """All that an answer can be found by; one value for all that are found by the same."""
     common = [EVERYTHING, f"in\0{scope}", f"rule\0{rule}", f"version\0{rule}\0{version}"]
     return frozenset(
         [*common, *[f"tag\0{tag}" for tag in tags], *[f"in\0{scope}\0tag\0{tag}" for tag in tags]],
