@@ -328,7 +328,7 @@ async def test_the_routing_policy_is_told_of_every_call_and_its_end() -> None:
         span, _ = await served.call()
     r0, r1 = ReplicaId("r0"), ReplicaId("r1")
     assert policy.events == [
-        RouteDone(replica=r0, task=span.task, failed=True),
+        RouteDone(replica=r0, task=span.task, failed=True, unserved=True),
         RouteSent(replica=r1, task=span.task),
         RouteDone(replica=r1, task=span.task, failed=False),
     ]

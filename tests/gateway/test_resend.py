@@ -9,6 +9,13 @@ from headway.core.config import Limits
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall
 from headway.gateway.fake import FakeEngine, Fault, Reply
+from headway.gateway.scheduling import Scheduling
+from headway.policy.route import RoutePolicy
+from headway.policy.routing.cache_aware import CacheAware
+from headway.policy.routing.expected_seconds import ExpectedSeconds
+from headway.policy.routing.least_loaded import LeastLoaded
+from headway.policy.routing.preble import PrebleE2
+from headway.policy.routing.session_home import SessionHome
 
 TOKEN = b'data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n'
 
@@ -110,3 +117,42 @@ async def test_an_engine_that_hangs_up_after_done_has_answered(observed: bool) -
         if observed:
             span, call = await served.call()
             assert (span.error, call.finish_reason) == (None, "stop")
+
+
+@pytest.mark.parametrize(
+    ("policy", "scheduling"),
+    [
+        (LeastLoaded, None),
+        (LeastLoaded, Scheduling()),
+        (ExpectedSeconds, None),
+        (ExpectedSeconds, Scheduling()),
+        (SessionHome, None),
+        (CacheAware, None),
+        (PrebleE2, None),
+    ],
+)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(status=503, headers={"retry-after-ms": "1"}),
+        Reply(status=429, headers={"retry-after-ms": "1"}),
+        Reply(content="x y z", fault="reset_mid_stream"),
+    ],
+    ids=["503", "429", "reset"],
+)
+async def test_what_a_client_sends_again_goes_to_another_replica_than_the_one_that_failed(
+    reply: Reply, policy: type[RoutePolicy], scheduling: Scheduling | None
+) -> None:
+    async with (
+        FakeEngine(lambda _: reply) as failing,
+        FakeEngine(lambda _: Reply(content="here")) as idle,
+        serving(failing, idle, policy=policy(), scheduling=scheduling) as served,
+        served.client() as client,
+    ):
+        patient = client.with_options(max_retries=2)
+        asked = [*QUESTION]
+        for _ in range(3):
+            answer = await patient.chat.completions.create(model="m", messages=asked)
+            asked += [answer.choices[0].message, {"role": "user", "content": "and then?"}]
+        assert answer.choices[0].message.content == "here"
+        assert len(idle.requests) == 3

@@ -16,6 +16,7 @@ from headway.gateway.pool import Pool
 from headway.gateway.relay import BrokenAnswerError, Relay, relay_for
 from headway.gateway.responses import Failure, Headers, failure
 from headway.gateway.way import Way
+from headway.policy.resend.retry import UNSERVED
 from headway.policy.route import RouteSent
 
 _IDLE_RACE_SECONDS: Final = 0.25
@@ -274,6 +275,11 @@ class Attempt:
     def said_all(self) -> bool:
         """The client was sent all that it waits for."""
         return self.answered and self._relay.said_all
+
+    @property
+    def unserved(self) -> bool:
+        """The replica could not do its part, or says that it cannot now."""
+        return self.well is False or (self.answered and self._relay.status in UNSERVED)
 
     @property
     def told(self) -> bool:

@@ -405,6 +405,7 @@ class Sending:
         if (breakers := wiring.passes.breakers) is not None:
             breakers.ended(replica, wiring.clock.now(), well=attempt.well, trial=attempt.trial)
         if (turns := wiring.passes.turns) is None:
-            wiring.observe(RouteDone(replica=replica, task=self._errand.record.task, failed=failed))
+            task, unserved = self._errand.record.task, attempt.unserved
+            wiring.observe(RouteDone(replica=replica, task=task, failed=failed, unserved=unserved))
         else:
-            turns.ended(self._errand.record, replica, failed=failed)
+            turns.ended(self._errand.record, replica, failed=failed, unserved=attempt.unserved)

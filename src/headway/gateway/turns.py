@@ -163,12 +163,13 @@ class Turns:
         """The first token of its answer came."""
         self._observe(RouteStarted(replica=replica, call=record.span, at=at))
 
-    def ended(self, record: CallRecord, replica: ReplicaId, *, failed: bool) -> None:
+    def ended(self, record: CallRecord, replica: ReplicaId, *, failed: bool, unserved: bool) -> None:
         """What was sent to ``replica`` has ended."""
         answer = None if failed else record.answer
         now = self._clock.now()
         if answer is None:
-            done = RouteDone(replica=replica, task=record.task, failed=True, call=record.span, at=now)
+            task, call = record.task, record.span
+            done = RouteDone(replica=replica, task=task, failed=True, unserved=unserved, call=call, at=now)
         else:
             usage, engine = answer.usage, answer.engine
             done = RouteDone(

@@ -70,6 +70,8 @@ class RouteDone(Struct, frozen=True, kw_only=True, gc=False):
     replica: ReplicaId
     task: TaskId
     failed: bool
+    unserved: bool = False
+    """It failed because the replica could not serve it: not for what was asked, nor because the caller left."""
     call: SpanId = SpanId("")
     at: float | None = None
     input_tokens: int | None = None

@@ -84,6 +84,30 @@ def test_among_equals_a_task_stays_where_its_prompt_was_computed() -> None:
     assert receipts[0].reason == "as few in flight as any, served the task last"
 
 
+def fail(policy: LeastLoaded, replica: str, *, unserved: bool = True) -> None:
+    policy.observe(RouteSent(replica=ReplicaId(replica), task=TASK))
+    policy.observe(RouteDone(replica=ReplicaId(replica), task=TASK, failed=True, unserved=unserved))
+
+
+def test_a_replica_that_could_not_serve_a_task_comes_after_all_others() -> None:
+    policy = LeastLoaded()
+    home(policy, "a")
+    fail(policy, "a")
+    view = FleetView((load("a"), load("b", 3), load("c", 4)))
+    assert [policy.decide(call(), view, 0.0).receipt.winner for _ in range(2)] == ["b", "b"]
+    assert policy.decide(call("m", "b", "c"), view, 0.0).receipt.winner == "a"
+    home(policy, "b")
+    assert policy.decide(call(), view, 0.0).receipt.winner == "a"
+    assert policy.decide(call(), FleetView((load("a"), load("b"))), 0.0).receipt.winner == "b"
+
+
+def test_a_call_that_failed_for_what_it_asked_leaves_the_home_alone() -> None:
+    policy, view = LeastLoaded(), FleetView((load("a"), load("b"), load("c")))
+    home(policy, "b")
+    fail(policy, "b", unserved=False)
+    assert [policy.decide(call(), view, 0.0).receipt.winner for _ in range(2)] == ["b", "b"]
+
+
 def test_load_comes_before_home() -> None:
     policy: RoutePolicy = LeastLoaded()
     home(policy, "a")

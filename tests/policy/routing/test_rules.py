@@ -1,13 +1,15 @@
 """Each selectable policy does what its published rule says; the expected numbers are worked out by hand."""
 
 import pytest
+from msgspec import structs
 from routing import A, B, call, chain, done, fleet, load, scores, sent, started, winner
 
-from headway.core.fleet import FleetView
-from headway.policy.route import RouteLost, RoutePolicy
+from headway.core.fleet import FleetView, ReplicaId
+from headway.policy.route import RouteDone, RouteLost, RoutePolicy
 from headway.policy.routing.cache_aware import CacheAware
 from headway.policy.routing.dynamo import DynamoCost
 from headway.policy.routing.expected_seconds import ExpectedSeconds
+from headway.policy.routing.least_loaded import LeastLoaded
 from headway.policy.routing.preble import PrebleE2
 from headway.policy.routing.round_robin import RoundRobin
 from headway.policy.routing.session_home import SessionHome
@@ -22,6 +24,19 @@ def test_no_policy_sends_a_call_where_it_cannot_be_answered(kind: type[RoutePoli
     assert {winner(policy, call(excluded=("d",)), view) for _ in range(4)} == {"c"}
     refused = policy.decide(call(excluded=("c", "d")), view, 0.0)
     assert (refused.replica, refused.refusal) == (None, "excluded")
+
+
+@pytest.mark.parametrize("kind", [LeastLoaded, SessionHome, CacheAware, DynamoCost, PrebleE2, ExpectedSeconds])
+def test_whom_a_replica_could_not_serve_is_sent_elsewhere(kind: type[RoutePolicy]) -> None:
+    policy, view, request = kind(), fleet(a=0, b=0), call("x", PROMPT, session="s")
+    first = winner(policy, request, view)
+    sent(policy, first, request)
+    unserved = RouteDone(replica=ReplicaId(first), task=request.task, failed=True, unserved=True, call=request.call)
+    policy.observe(structs.replace(unserved, at=1.0))
+    again = call("y", PROMPT, session="s")
+    assert {first, winner(policy, again, view, now=2.0)} == {"a", "b"}
+    alone = call("z", PROMPT, session="s", excluded=tuple({"a", "b"} - {first}))
+    assert winner(policy, alone, view, now=2.0) == first
 
 
 def test_round_robin_goes_round_whatever_the_load() -> None:

@@ -267,6 +267,8 @@ class Places:
         place.used, place.tool = now, ",".join(event.tools)
         if under.task.startswith("?"):
             self._remove(under.task, place)
+        elif event.unserved and place.away:
+            self._give_up(under.task, place, ended=False)  # its next call is to go where it is served
         elif place.away and not event.failed and self._ttl(place, 0.0, _UNPRESSED) <= 0:
             self._give_up(under.task, place)  # who leaves like this was never seen again
         elif place.leaving and not place.flying:  # what waits to be sent waits for a place again

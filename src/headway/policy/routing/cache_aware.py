@@ -6,6 +6,7 @@ from headway.core.fleet import FleetView
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteLost, RouteRequest, RouteSent
 from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.failures import Failures
 from headway.policy.routing.prefixes import Prefixes
 
 _ABSOLUTE: Final = 32
@@ -26,11 +27,12 @@ class CacheAware:
 
     def __init__(self) -> None:
         self._prefixes = Prefixes()
+        self._failures = Failures()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """Balance first, then affinity."""
         del now
-        loads = able(request, view)
+        loads = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         least = min(loads, key=lambda load: load.in_flight)
@@ -49,6 +51,7 @@ class CacheAware:
 
     def observe(self, event: RouteEvent) -> None:
         """Whoever was sent a prompt holds it."""
+        self._failures.observe(event)
         if isinstance(event, RouteSent) and event.request is not None:
             self._prefixes.insert(event.replica, event.request.prompt)
         elif isinstance(event, RouteLost):

@@ -7,6 +7,7 @@ from headway.core.fleet import FleetView
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteRequest
 from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.failures import Failures
 from headway.policy.routing.knowledge import Knowledge
 
 _BLOCK: Final = 16
@@ -33,11 +34,12 @@ class DynamoCost:
         self._temperature = temperature
         self._decay = decay
         self._known = Knowledge()
+        self._failures = Failures()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least cost, or one drawn by cost."""
         del now
-        loads = able(request, view)
+        loads = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         matched = self._known.prefixes.match(request.prompt)
@@ -57,6 +59,7 @@ class DynamoCost:
 
     def observe(self, event: RouteEvent) -> None:
         """Keep count of prefill, decode and caches."""
+        self._failures.observe(event)
         self._known.observe(event)
 
     def _credit(self, matched: int, excess: int) -> float:

@@ -7,6 +7,7 @@ from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteRequest
 from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.failures import Failures
 from headway.policy.routing.homes import Homes, session_of
 from headway.policy.routing.knowledge import Knowledge
 from headway.policy.speed import GUESS
@@ -33,11 +34,12 @@ class ExpectedSeconds:
 
     def __init__(self) -> None:
         self.known = Knowledge()
+        self._failures = Failures()
         self._homes = Homes()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least expected cost."""
-        loads = able(request, view)
+        loads = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         known, prompt = self.known, request.prompt
@@ -62,6 +64,7 @@ class ExpectedSeconds:
 
     def observe(self, event: RouteEvent) -> None:
         """Learn caches, work, speeds and homes."""
+        self._failures.observe(event)
         self.known.observe(event)
         self._homes.observe(event)
 

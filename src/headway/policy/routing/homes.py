@@ -45,7 +45,7 @@ class Homes:
         return 0 if home is None else home.tokens
 
     def observe(self, event: RouteEvent) -> None:
-        """Remember where sessions are served, and when that ended."""
+        """Remember where sessions are served, and when that ended; who could not serve one is not its home."""
         if isinstance(event, RouteSent) and event.request is not None and event.at is not None:
             session = session_of(event.request)
             if session:
@@ -57,8 +57,12 @@ class Homes:
                     self._sessions[event.request.call] = session
                     _trim(self._sessions, self._most)
         elif isinstance(event, RouteDone) and event.at is not None:
-            home = self._homes.get(self._sessions.pop(event.call, ""))
+            session = self._sessions.pop(event.call, "")
+            home = self._homes.get(session)
             if home is not None and home.replica == event.replica:
+                if event.unserved:
+                    del self._homes[session]
+                    return
                 home.used = event.at
                 if event.input_tokens is not None:
                     home.tokens = event.input_tokens + (event.output_tokens or 0)

@@ -6,20 +6,22 @@ from typing import Final
 from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
 from headway.core.span import Candidate, Receipt
 from headway.core.task import TaskId
-from headway.policy.route import RouteDecision, RouteEvent, RouteRequest, RouteSent
-from headway.policy.routing.candidates import none
+from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteRequest
+from headway.policy.routing.candidates import able, none
+from headway.policy.routing.failures import Failures
 
 _HOMES: Final = 10_000
-"""Tasks whose last replica is remembered; the ones that were active longest ago are forgotten first."""
+"""Tasks whose home is remembered; the ones that were active longest ago are forgotten first."""
 
 _FIRST: Final = -2
 """A turn before every other: a replica that was never chosen has -1."""
 
 
 class LeastLoaded:
-    """The healthy replica with the fewest calls in flight; among equals the task's last one, then the longest idle.
+    """The healthy replica with the fewest calls in flight; among equals the task's home, then the longest idle.
 
-    A task's next call repeats its last one, so the replica that served that has computed most of the prompt already.
+    A task's next call repeats its last one, so the replica that served that has computed most of the prompt already:
+    it is the task's home. One that could not serve it comes after all others.
     Beyond that, equal replicas take turns, and one that is new or back takes its first call before any equal one.
     """
 
@@ -29,20 +31,19 @@ class LeastLoaded:
         self._chosen: dict[ReplicaId, int] = {}
         self._turn = 0
         self._homes: OrderedDict[TaskId, ReplicaId] = OrderedDict()
+        self._failures = Failures()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least loaded replica that serves ``request.model``, is healthy and is not excluded."""
         del now
-        model, excluded, chosen = request.model, request.excluded, self._chosen
+        chosen = self._chosen
         home = self._homes.get(request.task)
         best: ReplicaLoad | None = None
         best_load = best_turn = 0
         tied = False
         candidates: list[Candidate] = []
-        for load in view.loads:
+        for load in self._failures.spare(request.task, able(request, view)):
             replica = load.replica
-            if not load.healthy or replica.id in excluded or (replica.models and model not in replica.models):
-                continue
             candidates.append(Candidate(replica.id, load.in_flight))
             turn = _FIRST if replica.id == home else chosen.get(replica.id, -1)
             if best is None or load.in_flight < best_load:
@@ -61,8 +62,13 @@ class LeastLoaded:
         return RouteDecision(replica=best.replica, receipt=receipt)
 
     def observe(self, event: RouteEvent) -> None:
-        """Remember where a task's last call went."""
-        if not isinstance(event, RouteSent) or not event.task:
+        """Remember who served a task, and who could not."""
+        self._failures.observe(event)
+        if not isinstance(event, RouteDone) or not event.task:
+            return
+        if event.failed:
+            if event.unserved and self._homes.get(event.task) == event.replica:
+                del self._homes[event.task]
             return
         self._homes[event.task] = event.replica
         self._homes.move_to_end(event.task)

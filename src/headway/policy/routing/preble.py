@@ -7,6 +7,7 @@ from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteLost, RouteRequest, RouteSent
 from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.failures import Failures
 from headway.policy.routing.knowledge import Knowledge
 
 _WINDOW: Final = 180.0
@@ -52,11 +53,12 @@ class PrebleE2:
 
     def __init__(self) -> None:
         self._known = Knowledge()
+        self._failures = Failures()
         self._recent: dict[ReplicaId, _Recent] = {}
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """Exploit or explore."""
-        loads = able(request, view)
+        loads = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         tokens = request.prompt[-1][1] if request.prompt else 0
@@ -72,6 +74,7 @@ class PrebleE2:
 
     def observe(self, event: RouteEvent) -> None:
         """Keep the window, the caches and the speeds."""
+        self._failures.observe(event)
         if isinstance(event, RouteSent) and event.request is not None and event.at is not None and event.request.prompt:
             digest, tokens = event.request.prompt[-1]
             held = self._known.prefixes.match(event.request.prompt).get(event.replica, 0)

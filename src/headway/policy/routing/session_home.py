@@ -4,6 +4,7 @@ from headway.core.fleet import FleetView
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteRequest
 from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.failures import Failures
 from headway.policy.routing.homes import Homes, session_of
 
 
@@ -15,10 +16,11 @@ class SessionHome:
 
     def __init__(self) -> None:
         self._homes = Homes()
+        self._failures = Failures()
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The home, while it can take the call."""
-        loads = able(request, view)
+        loads = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         scores = tuple([Candidate(load.replica.id, load.in_flight) for load in loads])
@@ -32,4 +34,5 @@ class SessionHome:
 
     def observe(self, event: RouteEvent) -> None:
         """Remember where sessions are served."""
+        self._failures.observe(event)
         self._homes.observe(event)
