@@ -132,20 +132,20 @@ class Turns:
         waiting = self._waiting(record, asks, excluded, now)
         self._held[record.span] = _Holding(held, record, now)
         try:
-            refused = self._scheduler.arrive(waiting, self._view(now), now)
+            step = self._scheduler.ask(waiting, self._view(now), now)
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
             del self._held[record.span]
             self._scheduler.leave(record.span)
             held.met(error)
             return
-        if refused is not None:
-            self._refuse(refused, now)
+        if step is not None:
+            self._do(step, now)
             return
         self._pump(now)
         if len(self._held) > self._most and not self._pumping and self._held.pop(record.span, None) is not None:
             self._scheduler.leave(record.span)
             message = f"{self._most} calls wait for their turn already, which is the limit."
-            self._turn_away(held, "queue_full", 429, message, self._scheduler.wait(self._most, now))
+            self._turn_away(held, "queue_full", 429, message, self._scheduler.promises.wait(self._most, now))
 
     def beside(self, record: CallRecord, asks: Asked, excluded: frozenset[ReplicaId], now: float) -> RouteDecision:
         """Where a call that is under way would go if it were sent a second time; it has had its turn."""
@@ -248,7 +248,9 @@ class Turns:
             del self._held[holding.record.span]
             message = f"It waited {now - holding.since:.0f} s for its turn, which is the limit."
             self._note(holding, now)
-            self._turn_away(holding.held, "queue_timeout", 503, message, self._scheduler.wait(len(self._held), now))
+            self._turn_away(
+                holding.held, "queue_timeout", 503, message, self._scheduler.promises.wait(len(self._held), now)
+            )
         if self._held:
             self._pump(now)
 
@@ -317,7 +319,7 @@ class Turns:
             call=record.span,
             session=SessionId("") if identity is None else identity.session,
             prompt=self._prompts(record.span),
-            output_tokens=None if limit is None else min(limit, self._scheduler.answer),
+            output_tokens=None if limit is None else min(limit, int(self._scheduler.known.answer)),
             stream=record.stream is True,
             draw=self._draw,
         )

@@ -21,20 +21,31 @@ class Regression:
     """y = coefficients · x, from observations that come one by one.
 
     Ljung's recursive least squares with exponential forgetting; each observation is weighted by Huber's function of its
-    residual. Until enough is seen it says what the prior says.
+    residual. Until enough is seen it says what the prior says. It is written out for three coefficients, since every
+    call that ends is learnt from; where there are fewer, the rest are 0 and stay so.
 
     Args:
-        prior: coefficients to begin with.
+        prior: coefficients to begin with, three at most.
         spread: standard deviation of each around its prior, against that of the noise: larger learns faster.
     """
 
+    __slots__ = ("_covariance", "_scale", "_size", "_solution", "count")
+
     def __init__(self, prior: Sequence[float], spread: Sequence[float]) -> None:
-        self.coefficients = list(prior)
-        size = len(self.coefficients)
-        self._covariance = [[spread[i] ** 2 if i == j else 0.0 for j in range(size)] for i in range(size)]
+        self._size = len(prior)
+        a, b, c = (*prior, 0.0, 0.0)[:3]
+        self._solution = (a, b, c)
+        u, v, w = (*spread, 0.0, 0.0)[:3]
+        self._covariance = (u * u, 0.0, 0.0, v * v, 0.0, w * w)
+        """Its upper triangle, row by row."""
         self._scale: float | None = None
         self.count = 0
         """Observations so far."""
+
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        """As they are known now."""
+        return self._solution[: self._size]
 
     def predict(self, x: Sequence[float]) -> float:
         """What y is expected to be at ``x``."""
@@ -42,15 +53,25 @@ class Regression:
 
     def observe(self, x: Sequence[float], y: float) -> None:
         """``y`` was seen at ``x``."""
-        residual = y - self.predict(x)
-        weight = self._weight(abs(residual))
-        spread = [sum(c * v for c, v in zip(row, x, strict=True)) for row in self._covariance]
-        noise = _FORGET / weight + sum(s * v for s, v in zip(spread, x, strict=True))
-        self.coefficients = [c + s / noise * residual for c, s in zip(self.coefficients, spread, strict=True)]
-        self._covariance = [
-            [min((p - left * right / noise) / _FORGET, _WIDEST) for p, right in zip(row, spread, strict=True)]
-            for row, left in zip(self._covariance, spread, strict=True)
-        ]
+        x0, x1, x2 = x if self._size == len(self._solution) else (*x, 0.0, 0.0)[:3]
+        c0, c1, c2 = self._solution
+        p00, p01, p02, p11, p12, p22 = self._covariance
+        residual = y - c0 * x0 - c1 * x1 - c2 * x2
+        s0, s1, s2 = p00 * x0 + p01 * x1 + p02 * x2, p01 * x0 + p11 * x1 + p12 * x2, p02 * x0 + p12 * x1 + p22 * x2
+        noise = _FORGET / self._weight(abs(residual)) + s0 * x0 + s1 * x1 + s2 * x2
+        gain = residual / noise
+        self._solution = (c0 + s0 * gain, c1 + s1 * gain, c2 + s2 * gain)
+        g0, g1 = s0 / noise, s1 / noise
+        covariance = (p00 - g0 * s0, p01 - g0 * s1, p02 - g0 * s2, p11 - g1 * s1, p12 - g1 * s2, p22 - s2 / noise * s2)
+        p00, p01, p02, p11, p12, p22 = covariance
+        self._covariance = (
+            min(p00 / _FORGET, _WIDEST),
+            min(p01 / _FORGET, _WIDEST),
+            min(p02 / _FORGET, _WIDEST),
+            min(p11 / _FORGET, _WIDEST),
+            min(p12 / _FORGET, _WIDEST),
+            min(p22 / _FORGET, _WIDEST),
+        )
         self.count += 1
 
     def _weight(self, size: float) -> float:

@@ -4,6 +4,7 @@ Calls of tasks that have a place wait for their replica; all others wait for a p
 is its turn, a replica has room for its task and that replica's window is open.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
+from headway.core.span import Receipt
 from headway.core.task import SpanId
 from headway.policy.admission.places import Places
 from headway.policy.admission.promises import Promises, Refused
@@ -42,7 +44,7 @@ _LOOKAHEAD: Final = 8
 _EQUAL: Final[Mapping[str, float]] = MappingProxyType({})
 
 
-class Dispatch(Struct, frozen=True, kw_only=True):
+class Dispatch(Struct, frozen=True, kw_only=True, gc=False):
     """Send this call now. It counts as sent, so the route policy need not be told."""
 
     waiting: Waiting
@@ -53,7 +55,8 @@ class _Under(Struct, gc=False):
     waiting: Waiting
     replica: ReplicaId
     at: float
-    charged: int
+    charged: int | None
+    """``None``: nobody had to wait, so it counts in nobody's share."""
 
 
 class Scheduler:
@@ -82,18 +85,20 @@ class Scheduler:
         patience: float = PATIENCE,
     ) -> None:
         self._route = route
+        self._name = str(getattr(route, "name", "route"))
         self._order = order
         self._hold = hold
         self._admit_tasks = hold and admit_tasks
         self._patience = patience
         self._shared = isinstance(route, ExpectedSeconds)
-        self._known = route.known if isinstance(route, ExpectedSeconds) else Knowledge()
+        self.known = route.known if isinstance(route, ExpectedSeconds) else Knowledge()
+        """Of the fleet; not to be changed."""
         self._fairness = Fairness(tenants)
         self.promises = Promises()
-        self.places = Places(self._known.speeds, self.promises.ended)
-        self._windows: dict[ReplicaId, Window] = {}
-        self._bound: dict[ReplicaId, Queue] = {}
-        self._free: dict[str, Queue] = {}
+        self.places = Places(self.known.speeds, self.promises.ended)
+        self._windows = defaultdict[ReplicaId, Window](Window)
+        self._bound = defaultdict[ReplicaId, Queue](self._queue)
+        self._free = defaultdict[str, Queue](self._queue)
         self._under: dict[SpanId, _Under] = {}
         self._where: dict[SpanId, Queue] = {}
         self._since: float | None = None
@@ -107,18 +112,9 @@ class Scheduler:
         """Calls that wait now."""
         return len(self._where)
 
-    @property
-    def answer(self) -> int:
-        """Tokens that an answer is expected to have."""
-        return int(self._known.answer)
-
     def holds(self, call: SpanId) -> bool:
         """Whether ``call`` waits."""
         return call in self._where
-
-    def wait(self, ahead: int, now: float) -> float:
-        """Seconds until ``ahead`` calls that wait now are sent; 0 where that is unknown."""
-        return self.promises.wait(ahead, now)
 
     def arrive(self, waiting: Waiting, view: FleetView, now: float) -> Refused | None:
         """Let a call wait for its turn, or say at once that its deadline cannot be met."""
@@ -130,6 +126,14 @@ class Scheduler:
         else:
             self.places.abandon(waiting.request.task)
         return late
+
+    def ask(self, waiting: Waiting, view: FleetView, now: float) -> Dispatch | Refused | None:
+        """As `arrive`, but a call that need not wait while nobody else does is sent at once, which takes less."""
+        if not self._where and waiting.deadline is None:
+            dispatch = self._at_once(waiting, view, now)
+            if dispatch is not None:
+                return dispatch
+        return self.arrive(waiting, view, now)
 
     def beside(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """Where a call that is under way would go if it were sent a second time; nothing is kept of it."""
@@ -164,10 +168,10 @@ class Scheduler:
 
     def observe(self, event: RouteEvent) -> None:
         """Learn what became of calls: `RouteStarted`, `RouteDone` and `RouteLost`. Sent they are by `next`."""
-        flight = self._known.flights.get(event.call) if isinstance(event, RouteDone) else None
+        flight = self.known.flights.get(event.call) if isinstance(event, RouteDone) else None
         self._route.observe(event)
         if not self._shared:
-            self._known.observe(event)
+            self.known.observe(event)
         match event:
             case RouteDone():
                 self._done(event, flight)
@@ -181,24 +185,21 @@ class Scheduler:
 
     # --- waiting
 
+    def _queue(self) -> Queue:
+        return Queue(self._order, self._fairness)
+
     def _enqueue(self, waiting: Waiting, now: float) -> None:
         home = self._home(waiting)
         if home is None or home in waiting.request.excluded:
             self._enqueue_free(waiting)
             return
         self.places.came(waiting.request, now)
-        queue = self._bound.get(home)
-        if queue is None:
-            queue = self._bound[home] = Queue(self._order, self._fairness)
+        queue = self._where[waiting.request.call] = self._bound[home]
         queue.push(waiting)
-        self._where[waiting.request.call] = queue
 
     def _enqueue_free(self, waiting: Waiting) -> None:
-        queue = self._free.get(waiting.request.model)
-        if queue is None:
-            queue = self._free[waiting.request.model] = Queue(self._order, self._fairness)
+        queue = self._where[waiting.request.call] = self._free[waiting.request.model]
         queue.push(waiting)
-        self._where[waiting.request.call] = queue
 
     def _take(self, queue: Queue, waiting: Waiting) -> None:
         queue.remove(waiting.request.call)
@@ -264,12 +265,8 @@ class Scheduler:
         """Those of ``loads`` that have a place for the task; where none has, the first that can make one."""
         if not self._admit_tasks or not loads:
             return loads
-        need = self.places.need(waiting.request, self._output(waiting))
-        if waiting.lane == "batch":
-            need += self.places.spare(need, now)
-        for load in loads:
-            self.places.meet(load.replica)
-        free = [load for load in loads if self.places.room(load.replica.id, need)]
+        need = self._need(waiting, now)
+        free = self._roomy(loads, need)
         if free:
             return free
         requeue = self.promises.wait(1, now)
@@ -279,13 +276,13 @@ class Scheduler:
         return []
 
     def _open(self, replica: ReplicaId, waiting: Waiting, now: float) -> bool:
-        load = self._known.flights.load(replica)
+        load = self.known.flights.load(replica)
         if not self._hold or not load.calls:
             return True
         prompt, uncached = waiting.request.prompt, 0
         if load.prefill and prompt:
-            uncached = prompt[-1][1] - self._known.prefixes.match(prompt).get(replica, 0)
-        return self._window(replica).open(waiting.lane, load, uncached, self._known.speeds.pace(replica), now)
+            uncached = prompt[-1][1] - self.known.prefixes.match(prompt).get(replica, 0)
+        return self._windows[replica].open(waiting.lane, load, uncached, self.known.speeds.pace(replica), now)
 
     def _press(self, replicas: list[ReplicaId], now: float) -> bool:
         """The first in the queue has run out of patience: a task gives up its place, one at a time; whether now."""
@@ -296,6 +293,58 @@ class Scheduler:
 
     # --- sending
 
+    def _at_once(self, waiting: Waiting, view: FleetView, now: float) -> Dispatch | None:
+        """Send a call that nobody waits before, if a replica takes it as things are."""
+        fit = able(waiting.request, view)
+        home = self._home(waiting)
+        if home is not None and home not in waiting.request.excluded:
+            for load in fit:
+                if load.replica.id == home and self._open(home, waiting, now):
+                    receipt = Receipt(policy=self._name, winner=home, reason="its task has its place there")
+                    decision = RouteDecision(replica=load.replica, receipt=receipt)
+                    return self._sent(waiting, decision, home, None, now)
+            return None
+        if self._hold:
+            fit = [load for load in fit if self._open(load.replica.id, waiting, now)]
+        if self._admit_tasks and fit:
+            fit = self._roomy(fit, self._need(waiting, now))
+        if not fit:
+            return None
+        decision = self._choose(waiting.request, fit, view, now)
+        return None if decision.replica is None else self._sent(waiting, decision, decision.replica.id, None, now)
+
+    def _choose(self, request: RouteRequest, open_to: list[ReplicaLoad], view: FleetView, now: float) -> RouteDecision:
+        """The routing policy's choice among ``open_to``."""
+        if len(open_to) < len(view.loads):
+            names = [load.replica.id for load in open_to]
+            closed = [load.replica.id for load in view.loads if load.replica.id not in names]
+            request = structs.replace(request, excluded=request.excluded.union(closed))
+        return self._route.decide(request, view, now)
+
+    def _sent(
+        self, waiting: Waiting, decision: RouteDecision, replica: ReplicaId, charged: int | None, now: float
+    ) -> Dispatch:
+        request = waiting.request
+        sent = RouteSent(replica=replica, task=request.task, at=now, request=request)
+        self._route.observe(sent)
+        if not self._shared:
+            self.known.observe(sent)
+        if self._hold:
+            self._windows[replica].sent(waiting.lane, now)
+        if self._admit_tasks:
+            self.places.sent(replica, request, self.known.output(waiting.request), now, waiting.lane)
+        self._under[request.call] = _Under(waiting, replica, now, charged)
+        return Dispatch(waiting=waiting, decision=decision)
+
+    def _roomy(self, loads: list[ReplicaLoad], need: int) -> list[ReplicaLoad]:
+        for load in loads:
+            self.places.meet(load.replica)
+        return [load for load in loads if self.places.room(load.replica.id, need)]
+
+    def _need(self, waiting: Waiting, now: float) -> int:
+        need = self.places.need(waiting.request, self.known.output(waiting.request))
+        return need + self.places.spare(need, now) if waiting.lane == "batch" else need
+
     def _send(
         self, queue: Queue, waiting: Waiting, open_to: list[ReplicaLoad], view: FleetView, now: float
     ) -> Dispatch | Refused:
@@ -305,67 +354,40 @@ class Scheduler:
             self.places.left(waiting.request.call)
             self.places.abandon(waiting.request.task)
             return late
-        request = waiting.request
-        names = {load.replica.id for load in open_to}
-        closed = [load.replica.id for load in view.loads if load.replica.id not in names]
-        if closed:
-            request = structs.replace(request, excluded=request.excluded.union(closed))
-        decision = self._route.decide(request, view, now)
+        decision = self._choose(waiting.request, open_to, view, now)
         replica = decision.replica
         if replica is None:
             return Refused(waiting=waiting, reason=decision.receipt.reason, cause="no_replica", decision=decision)
-        sent = RouteSent(replica=replica.id, task=request.task, at=now, request=waiting.request)
-        self._route.observe(sent)
-        if not self._shared:
-            self._known.observe(sent)
-        output = self._output(waiting)
-        self._window(replica.id).sent(waiting.lane, now)
-        if self._admit_tasks:
-            self.places.sent(replica.id, waiting.request, output, now, waiting.lane)
-        charged = (request.prompt[-1][1] if request.prompt else 0) + output
-        self._fairness.take(waiting, charged)
-        self._under[request.call] = _Under(waiting, replica.id, now, charged)
+        charged = self._charge(waiting)
         if queue is not self._bound.get(replica.id):
             self.promises.sent(now, left=len(queue))
-        return Dispatch(waiting=waiting, decision=decision)
+        return self._sent(waiting, decision, replica.id, charged, now)
 
-    def _output(self, waiting: Waiting) -> int:
-        expected = waiting.request.output_tokens
-        return int(self._known.answer) if expected is None else expected
-
-    def _window(self, replica: ReplicaId) -> Window:
-        window = self._windows.get(replica)
-        if window is None:
-            window = self._windows[replica] = Window()
-        return window
+    def _charge(self, waiting: Waiting) -> int:
+        """What its tenant and lane are charged for it, in tokens; nobody is charged where nobody had to wait."""
+        prompt = waiting.request.prompt
+        charged = (prompt[-1][1] if prompt else 0) + self.known.output(waiting.request)
+        self._fairness.take(waiting, charged)
+        return charged
 
     def _late(self, waiting: Waiting, loads: list[ReplicaLoad], ahead: int, now: float) -> Refused | None:
         if waiting.deadline is None:
             return None
-        seconds = min((self._seconds(waiting, load.replica.id) for load in loads), default=0.0)
+        seconds = min((self.known.seconds(waiting.request, load.replica.id) for load in loads), default=0.0)
         if self._admit_tasks and not self.places.knows(waiting.request.task):
             seconds = max(seconds, self.places.tenure or 0.0)
             if now - self._full <= _FULL_FOR:
                 seconds = max(seconds, self.promises.task(len(self.places) + ahead, now))
         return self.promises.late(waiting, seconds, ahead, now)
 
-    def _seconds(self, waiting: Waiting, replica: ReplicaId) -> float:
-        """Expected time of the call at ``replica``, with what is before it there."""
-        prompt = waiting.request.prompt
-        held = self._known.prefixes.match(prompt).get(replica, 0)
-        load = self._known.flights.load(replica)
-        pace = self._known.speeds.pace(replica)
-        work = (prompt[-1][1] if prompt else 0) - held + load.prefill
-        return pace.first_token(work, load.decoding) + pace.answer(self._output(waiting), load.decoding)
-
     # --- what became of it
 
     def _measure(self, flight: Flight, replica: ReplicaId) -> None:
         """How much later than alone its first token came tells how many calls the replica can do with."""
         if flight.first is not None:
-            alone = self._known.speeds.pace(replica).first_token(flight.ahead + flight.uncached, 0)
-            calls = self._known.flights.load(replica).calls + 1
-            self._window(replica).observe(flight.first - flight.sent, alone, calls)
+            alone = self.known.speeds.pace(replica).first_token(flight.ahead + flight.uncached, 0)
+            calls = self.known.flights.load(replica).calls + 1
+            self._windows[replica].observe(flight.first - flight.sent, alone, calls)
 
     def _done(self, event: RouteDone, flight: Flight | None) -> None:
         under = self._under.get(event.call)
@@ -375,11 +397,12 @@ class Scheduler:
             self._measure(flight, event.replica)
         del self._under[event.call]
         waiting = under.waiting
-        self._window(event.replica).ended(waiting.lane)
+        if self._hold:
+            self._windows[event.replica].ended(waiting.lane)
         if self._admit_tasks:
             self.places.done(event)
             self.places.shrink(event.replica)
-        if event.input_tokens is not None and event.output_tokens is not None:
+        if under.charged is not None and event.input_tokens is not None and event.output_tokens is not None:
             self._fairness.correct(waiting, event.input_tokens + event.output_tokens - under.charged)
         if event.at is not None:
             served = Served(call=event.call, task=event.task, parent=waiting.parent, seconds=event.at - under.at)

@@ -99,6 +99,14 @@ class Speeds:
         if tokens > 0:
             self._learn(replica, rest=((1.0, beside), seconds / tokens))
 
+    def streamed(
+        self, replica: ReplicaId, seconds: float, work: int, beside: int, answer: tuple[float, int, int]
+    ) -> None:
+        """As `first_token`, and then as `answer` with what that is given."""
+        took, tokens, others = answer
+        rest = ((1.0, others), took / tokens) if tokens > 0 else None
+        self._learn(replica, first=((1.0, work / _THOUSAND, beside), seconds), rest=rest)
+
     def whole(self, replica: ReplicaId, seconds: float, work: int, beside: int, tokens: int) -> None:
         """A call took ``seconds`` from sent to ended, and its first token was not seen.
 

@@ -229,10 +229,18 @@ def test_those_being_served_are_paused_at_the_end_of_their_turn() -> None:
     assert shop.places.home(TaskId("a")) == A
 
 
-def test_capacity_is_learnt_from_what_a_task_did_not_find() -> None:
+def test_nothing_is_concluded_of_an_engine_that_never_says_that_it_had_anything_cached() -> None:
     shop = Shop()
     shop.call("a", 1000, 0.0, ends=1.0, cached=0)
     shop.call("b", 1000, 1.0, ends=2.0, cached=0)
+    shop.call("a", 1000, 3.0, ends=4.0, cached=0)
+    assert A not in shop.places.capacities
+
+
+def test_capacity_is_learnt_from_what_a_task_did_not_find() -> None:
+    shop = Shop()
+    shop.call("a", 1000, 0.0, ends=1.0, cached=0)
+    shop.call("b", 1000, 1.0, ends=2.0, cached=16)
     assert A not in shop.places.capacities  # nothing was expected of first calls
     shop.call("a", 1000, 3.0, ends=4.0, cached=0)
     assert shop.places.capacities[A].tokens == 1000.0  # half of the 2,000 that were held

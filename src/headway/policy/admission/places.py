@@ -96,6 +96,8 @@ class Places:
         self._coming: dict[SpanId, _Place] = {}
         self._held: dict[ReplicaId, int] = {}
         self.capacities: dict[ReplicaId, Capacity] = {}
+        self._caching: set[ReplicaId] = set()
+        """Replicas that ever said that they had something cached: of others nothing can be concluded."""
         self.tenure: float | None = None
         """Mean seconds from first call to last of tasks that ended of late; ``None``: none was seen to."""
         self._interactive = float("-inf")
@@ -257,7 +259,9 @@ class Places:
         place = under.place
         place.flying -= 1
         now = place.used if event.at is None else max(place.used, event.at)
-        if event.cached_tokens is not None and under.expected and not event.failed:
+        if event.cached_tokens:
+            self._caching.add(event.replica)
+        if event.cached_tokens is not None and under.expected and not event.failed and event.replica in self._caching:
             capacity = self.capacities.setdefault(event.replica, Capacity())
             held = self._held[event.replica]
             count = self.count(event.replica)
@@ -289,6 +293,7 @@ class Places:
         for task, place in list(self._at.get(replica, OrderedDict[TaskId, _Place]()).items()):
             self._give_up(task, place, ended=False)
         self.capacities.pop(replica, None)
+        self._caching.discard(replica)
 
     def _idle(self, replica: ReplicaId) -> bool:
         """Whether fewer calls are under way than ``replica`` serves side by side, with one that is about to be sent.

@@ -2,7 +2,8 @@
 
 from typing import Final, assert_never
 
-from headway.policy.route import RouteDone, RouteEvent, RouteLost, RouteSent, RouteStarted
+from headway.core.fleet import ReplicaId
+from headway.policy.route import RouteDone, RouteEvent, RouteLost, RouteRequest, RouteSent, RouteStarted
 from headway.policy.routing.flights import Flight, Flights
 from headway.policy.routing.prefixes import MAX_BYTES, Prefixes
 from headway.policy.speed import Speeds
@@ -31,10 +32,9 @@ class Knowledge:
             case RouteSent(replica=replica, at=at, request=request):
                 if request is not None and at is not None and request.call:
                     holding = self.prefixes.insert(replica, request.prompt)
-                    output = int(self.answer) if request.output_tokens is None else request.output_tokens
                     pace = self.speeds.pace(replica)
                     self.flights.assume(replica, at, pace)
-                    self.flights.sent(replica, request, at, holding, output)
+                    self.flights.sent(replica, request, at, holding, self.output(request))
             case RouteStarted():
                 self.flights.started(event)
             case RouteDone():
@@ -50,6 +50,17 @@ class Knowledge:
                 assert_never(event)
         return None
 
+    def output(self, request: RouteRequest) -> int:
+        """Tokens that the answer is expected to have."""
+        return int(self.answer) if request.output_tokens is None else request.output_tokens
+
+    def seconds(self, request: RouteRequest, replica: ReplicaId) -> float:
+        """Expected time of a call at ``replica``, with what is before it there."""
+        prompt, load, pace = request.prompt, self.flights.load(replica), self.speeds.pace(replica)
+        held = self.prefixes.match(prompt).get(replica, 0)
+        work = (prompt[-1][1] if prompt else 0) - held + load.prefill
+        return pace.first_token(work, load.decoding) + pace.answer(self.output(request), load.decoding)
+
     def _learn(self, flight: Flight, event: RouteDone) -> None:
         replica, output, at = event.replica, event.output_tokens, event.at
         uncached = flight.uncached
@@ -63,8 +74,11 @@ class Knowledge:
         if event.prefill is not None:
             speeds.prefill(replica, *event.prefill)
         if flight.first is not None:
-            speeds.first_token(replica, flight.first - flight.sent, work, flight.beside)
-            if output is not None and at is not None:
-                speeds.answer(replica, at - flight.first, output - 1, self.flights.load(replica).decoding)
+            first = flight.first - flight.sent
+            if output is None or at is None:
+                speeds.first_token(replica, first, work, flight.beside)
+            else:
+                beside = self.flights.load(replica).decoding
+                speeds.streamed(replica, first, work, flight.beside, (at - flight.first, output - 1, beside))
         elif at is not None:
             speeds.whole(replica, at - flight.sent, work, flight.beside, output or int(self.answer))
