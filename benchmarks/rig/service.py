@@ -27,7 +27,8 @@ _CONFIG = """
 port = 0
 admin = false
 store = "spans.db"
-policy = "expected-seconds"
+
+[schedule]
 
 [keys]
 store = "access.db"

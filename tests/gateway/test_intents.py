@@ -1,5 +1,6 @@
 """What a worker writes down: read up to where it was cut off, wherever that is."""
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,7 @@ from headway.gateway import intents as module
 from headway.gateway.intents import Intents, dead, read
 from headway.policy.limits.counter import Counter, Plan
 from headway.policy.limits.grant import Grant
-from headway.policy.limits.planning import plan_for
+from headway.policy.limits.planning import plan_for, terms_for
 
 MONTH, CALLS = "key:k/money/2026-11", "task:t:x/calls/task"
 
@@ -29,7 +30,11 @@ def plan(number: int = 1) -> Plan:
     )
     counters: dict[str, Counter] = {}
     caller = Caller(key, Tenant(id=TenantId("t")))
-    return plan_for(caller, TaskId("x"), 1_796_040_000.0, number, lambda name, made: counters.setdefault(name, made()))
+
+    def known(name: str, made: Callable[[], Counter]) -> Counter:
+        return counters.setdefault(name, made())
+
+    return plan_for(terms_for(caller, 1_796_040_000.0, known), TaskId("x"), number, known)
 
 
 def grant(number: int, money: int, of: Plan) -> Grant:

@@ -93,3 +93,11 @@ def test_a_chats_stream_is_asked_for_its_usage_and_says_when_it_ends() -> None:
     assert CHAT.ended(b"data: {}\n\ndata: [DONE]\n\n")
     assert CHAT.only_usage(b'{"choices":[],"usage":{}}')
     assert CHAT.answer(b'{"choices":[{"message":{"content":"hi"}}]}').content == "hi"
+
+
+@pytest.mark.parametrize(
+    ("said", "choices"), [("", 1), (',"n":3', 3), (',"n":null', 1), (',"n":"two"', 1), (',"n":0', 1)]
+)
+def test_how_many_answers_a_chat_asks_for(said: str, choices: int) -> None:
+    body = b'{"model":"m","messages":[{"role":"user","content":"\\"n\\": 9"}]%b}' % said.encode()
+    assert CHAT.read(body).choices == choices

@@ -76,7 +76,10 @@ class Call:
         if self._visit is None:
             self.admitted(request.received)
         else:
-            self._visit.begin(self, asks, request.body, self._chain)
+            identity = self.record.identity
+            made_here = identity is not None and identity.opens_task and identity.evidence != "explicit"
+            fresh = made_here and passes.siblings is None
+            self._visit.begin(self, asks, request.body, self._chain, fresh=fresh)
 
     def admitted(self, now: float) -> None:
         """It may be made: see whether it has to be."""

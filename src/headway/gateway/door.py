@@ -5,9 +5,6 @@ import logging
 from math import inf
 from typing import Final, Protocol
 
-import msgspec
-from msgspec import Struct
-
 from headway.core.access import Caller
 from headway.core.clock import Clock
 from headway.core.errors import StoreError
@@ -52,10 +49,6 @@ class Visiting(Protocol):
     def met(self, error: Exception) -> None:
         """A fault of our own."""
         ...
-
-
-class _Choices(Struct):
-    n: int | None = None
 
 
 class Door:
@@ -110,7 +103,7 @@ class Visit:
         """Another call's of the same caller."""
         return Visit(self._door, self.caller)
 
-    def begin(self, call: Visiting, asks: Asked, body: bytes, chain: Chain | None) -> None:
+    def begin(self, call: Visiting, asks: Asked, body: bytes, chain: Chain | None, *, fresh: bool = False) -> None:
         """Reserve what the call may use; it is told, now or later, whether it may be made.
 
         Args:
@@ -118,6 +111,7 @@ class Visit:
             asks: what it asks for.
             body: the request's.
             chain: the models that may answer, of which what the dearest costs is reserved; ``None``: the one asked for.
+            fresh: its task began with it, and no other worker can know of that task before it has ended.
         """
         door, record = self._door, call.record
         problem = door.access.forbidden_model(self.caller, asks.model)
@@ -131,7 +125,8 @@ class Visit:
                 model,
                 body,
                 max_output=1 if record.operation == _COUNTING else asks.output_limit,
-                choices=_choices(body),
+                choices=asks.choices,
+                fresh=fresh,
             )
             for model in ((asks.model,) if chain is None else chain.models)
         ]
@@ -222,16 +217,6 @@ def warn(warned: Warned) -> None:
         shown(warned.used, warned.measure),
         shown(warned.stop, warned.measure),
     )
-
-
-def _choices(body: bytes) -> int:
-    """How many answers a request asks for."""
-    if b'"n"' not in body:
-        return 1
-    try:
-        return msgspec.json.decode(body, type=_Choices).n or 1
-    except msgspec.DecodeError:
-        return 1  # whoever is asked will refuse it
 
 
 def _unkept(error: StoreError) -> Failure:

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from headway.core.access import Tenant
 from headway.core.clock import Clock
 from headway.core.errors import NotFoundError
+from headway.core.fleet import FleetView
 from headway.core.money import Price
 from headway.gateway.access import Access
 from headway.gateway.door import Door, warn
@@ -19,6 +20,8 @@ from headway.gateway.stores import intents_directory, open_book, open_registry
 from headway.gateway.tariff import Tariff
 
 _ACTOR = "configuration"
+_MODELS = 1_000
+"""Names remembered; callers choose them, so there is no end of them."""
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -36,13 +39,20 @@ class OwnModels:
 
     def __init__(self, fleet: LiveFleet) -> None:
         self._fleet = fleet
+        self._view: FleetView | None = None
+        self._known: dict[object, bool] = {}
+        """By model, for as long as the fleet is what it was."""
 
     def __contains__(self, model: object) -> bool:
         """Whether all who serve ``model`` are engines of one's own; what nobody serves costs nothing either."""
-        serving = [
-            load.replica for load in self._fleet.view().loads if not load.replica.models or model in load.replica.models
-        ]
-        return all(replica.api_key is None for replica in serving)
+        view = self._fleet.view()
+        if view is not self._view or len(self._known) > _MODELS:
+            self._view, self._known = view, {}
+        known = self._known.get(model)
+        if known is None:
+            serving = [load.replica for load in view.loads if not load.replica.models or model in load.replica.models]
+            known = self._known[model] = all(replica.api_key is None for replica in serving)
+        return known
 
 
 def open_door(keeping: Keeping, fleet: LiveFleet, prices: Mapping[str, Price], clock: Clock) -> Door:

@@ -56,6 +56,7 @@ class Tariff:
         *,
         max_output: int | None,
         choices: int = 1,
+        fresh: bool = False,
     ) -> Ask:
         """What a call may use, for `Limiter.reserve`.
 
@@ -66,10 +67,11 @@ class Tariff:
             prompt: messages and tools, as they were sent.
             max_output: the request's bound on output tokens; ``None``: none.
             choices: how many answers it asks for.
+            fresh: as `Ask.fresh`.
         """
         price = self.price(model, len(prompt) // 4)
         expected = estimate(prompt, max_output=max_output, choices=choices, price=price)
-        return Ask(caller, task, expected.tokens, expected.money)
+        return Ask(caller, task, expected.tokens, expected.money, fresh)
 
     def used(self, model: str, usage: Usage) -> tuple[int | None, MicroUsd | None]:
         """What a call has used, for `Limiter.settle`: tokens and money, each ``None`` where unknown.

@@ -51,6 +51,11 @@ class Asked(Protocol):
         """Most tokens that the caller lets one answer have; ``None``: it set no limit."""
         ...
 
+    @property
+    def choices(self) -> int:
+        """How many answers it asks for."""
+        ...
+
     def asking_for_usage(self, body: bytes) -> Pieces | None:
         """``body``, which this was read from, so that a stream tells its usage; ``None``: it does so unasked."""
         ...

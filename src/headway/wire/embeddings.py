@@ -47,6 +47,11 @@ class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
         """Vectors are no tokens."""
         return 0
 
+    @property
+    def choices(self) -> int:
+        """The API gives one answer."""
+        return 1
+
     def asking_for_usage(self, body: bytes) -> None:
         """It is told unasked."""
         del body

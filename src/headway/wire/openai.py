@@ -15,6 +15,7 @@ from headway.wire.usage_option import asking_for_usage
 
 NULL: Final = Raw(b"null")
 """Stands for an absent field that is kept as JSON text."""
+_COUNT: Final = msgspec.json.Decoder(int | None)
 _SHOWN: Final = 100
 """Characters of a bad value that are sent back."""
 
@@ -31,15 +32,26 @@ class ChatRequest(Struct, frozen=True, kw_only=True, gc=False):
     metadata: Raw = NULL
     max_tokens: Raw = NULL
     max_completion_tokens: Raw = NULL
+    n: Raw = NULL
 
     @property
     def output_limit(self) -> int | None:
         """Most tokens that one answer may have; ``None``: no limit is set, or none that is a number."""
         limit = self.max_tokens if self.max_completion_tokens == NULL else self.max_completion_tokens
         try:
-            return msgspec.json.decode(limit, type=int | None)
+            return _COUNT.decode(limit)
         except msgspec.DecodeError:
             return None
+
+    @property
+    def choices(self) -> int:
+        """How many answers it asks for; 1 where that is no number: whoever is asked will refuse it."""
+        if self.n == NULL:
+            return 1
+        try:
+            return _COUNT.decode(self.n) or 1
+        except msgspec.DecodeError:
+            return 1
 
     def asking_for_usage(self, body: bytes) -> tuple[bytes, bytes | memoryview] | None:
         """As `usage_option.asking_for_usage`, for the ``body`` that this was read from."""

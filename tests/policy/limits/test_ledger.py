@@ -314,3 +314,50 @@ def test_what_was_drawn_from_a_rate_is_not_hoarded(worker: Worker) -> None:
     worker.wait(5)
     assert worker.granted(who).slots == (1007,)
     assert worker.ledger.settlements == 0
+
+
+def begun(worker: Worker, who: Caller, task: str, tokens: int) -> Grant | Refused | Short:
+    """The first call of a task whose name was made here: not asked for, what comes of it at once."""
+    return worker.ledger.reserve(Ask(who, TaskId(task), tokens, MicroUsd(0), fresh=True), worker.now, worker.wall)
+
+
+def test_a_task_that_begins_here_need_not_wait_for_the_book_and_the_book_hears_of_it(worker: Worker) -> None:
+    who = caller(task=TaskLimits(calls=Limit(2), tokens=Limit(1600)))
+    first = begun(worker, who, "t", tokens=1000)
+    assert isinstance(first, Grant)
+    assert worker.book.uses(("task:acme:t/tokens/task",))[0].held == 0
+    worker.speak()
+    calls, tokens = worker.book.uses(("task:acme:t/calls/task", "task:acme:t/tokens/task"))
+    assert (calls.used, calls.held, tokens.used, tokens.held) == (0, 1, 0, 1000)
+    worker.ledger.settle(first, 900, 0)
+    worker.speak()
+    calls, tokens = worker.book.uses(("task:acme:t/calls/task", "task:acme:t/tokens/task"))
+    assert (calls.used, calls.held, tokens.used) == (1, 0, 900)
+    assert tokens.held <= 100
+    worker.granted(who, tokens=700)
+    assert worker.refused(who).measure == "calls"
+
+
+def test_its_limits_hold_from_the_first_call_on(worker: Worker) -> None:
+    who = caller(task=TaskLimits(tokens=Limit(100)))
+    assert isinstance(begun(worker, who, "t", tokens=101), Refused)
+    assert isinstance(begun(worker, who, "u", tokens=60), Grant)
+    assert worker.refused(who, tokens=41, task="u").why == "reserved"
+
+
+def test_what_is_not_the_tasks_alone_is_still_asked_for(worker: Worker) -> None:
+    who = caller(per_minute(5), TaskLimits(calls=Limit(5), seconds=Limit(60)))
+    short = begun(worker, who, "t", tokens=0)
+    assert isinstance(short, Short)
+    assert {counter.measure for counter, _, _ in short.lacking} == {"requests", "seconds"}
+
+
+def test_two_tasks_of_one_caller_share_its_counters_over_a_sweep(worker: Worker) -> None:
+    who = caller(CallerLimits(money_per_day=Limit(100)), TaskLimits(calls=Limit(5)))
+    held = worker.granted(who, money=60, task="a")
+    worker.speak()
+    worker.wait(20.0)
+    worker.ledger.sweep(worker.now)
+    assert worker.refused(who, money=41, task="b").why == "reserved"
+    worker.ledger.release(held)
+    worker.granted(who, money=100, task="c")

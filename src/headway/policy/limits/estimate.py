@@ -1,5 +1,6 @@
 """What a call may use, told before it is made: by the size of its request and what it lets the model write."""
 
+import re
 from typing import Final
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ DEFAULT_OUTPUT_TOKENS: Final = 4096
 """Reserved for a call that sets no bound on its answer."""
 IMAGE_TOKENS: Final = 2048
 """Reserved for an image or a file within a message, whatever its size in bytes: more than most models count for one."""
-_DATA: Final = b";base64,"
+_DATA: Final = re.compile(b";base64,")
 
 
 class Estimate(Struct, frozen=True):
@@ -48,11 +49,15 @@ def estimate(prompt: bytes | memoryview, *, max_output: int | None, choices: int
 def _sizes(prompt: bytes | memoryview) -> tuple[int, int]:
     """Bytes of text, and the number of data URLs, whose bytes are no text."""
     text = bytes(prompt)
-    size, images, at = len(text), 0, text.find(_DATA)
-    while at >= 0:
+    size, images = len(text), 0
+    if b";" not in text:  # one byte is looked for at a hundred times the speed of several
+        return size, 0
+    found = _DATA.search(text)
+    while found is not None:
+        at = found.start()
         end = text.find(b'"', at)
         end = len(text) if end < 0 else end
         size -= end - at
         images += 1
-        at = text.find(_DATA, end)
+        found = _DATA.search(text, end)
     return size, images

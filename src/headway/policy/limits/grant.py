@@ -18,6 +18,8 @@ class Ask(Struct, frozen=True):
     """Input and output."""
     money: MicroUsd | None
     """``None``: the price is unknown."""
+    fresh: bool = False
+    """The task began with this call, under a name that was made here: nobody else can have used anything of it."""
 
 
 class Grant(Struct, eq=False):

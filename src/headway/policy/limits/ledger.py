@@ -21,10 +21,11 @@ from headway.policy.limits.book import (
     Held,
     Reply,
     Standing,
+    portion,
 )
 from headway.policy.limits.counter import Counter, Plan, Row, Warned
 from headway.policy.limits.grant import Ask, Grant, Short, wants_of
-from headway.policy.limits.planning import plan_for
+from headway.policy.limits.planning import Terms, plan_for, terms_for
 from headway.policy.limits.refused import Refused, longest, price_unknown, refusal
 
 _IDLE_SECONDS: Final = 1.0
@@ -45,6 +46,7 @@ class Ledger:
     def __init__(self) -> None:
         self.settlements = 0
         """Grants that ended since the start."""
+        self._terms: dict[str, Terms] = {}
         self._plans: dict[tuple[str, TaskId], Plan] = {}
         self._counters: dict[str, Counter] = {}
         self._replaced: list[Plan] = []
@@ -71,7 +73,10 @@ class Ledger:
         caller = ask.caller
         plan = self._plans.get((caller.key.id, ask.task))
         if plan is None or plan.caller is not caller or not plan.since <= wall < plan.until:
+            begins = plan is None and ask.fresh
             plan = self._new_plan(caller, ask.task, wall)
+            if begins:
+                self._draw_unasked(plan, (1, ask.tokens, ask.money or 0))
         plan.touched = now
         money = ask.money
         if money is None:
@@ -194,6 +199,7 @@ class Ledger:
         for key in [key for key, plan in self._plans.items() if not plan.open and plan.touched < idle]:
             del self._plans[key]
         self._replaced = [plan for plan in self._replaced if plan.open]
+        self._terms.clear()  # made anew of counters that are remembered below
         plans = (*self._plans.values(), *self._replaced)
         needed = {id(counter) for plan in plans for counter in plan.counters()}
         self._counters = {
@@ -211,12 +217,24 @@ class Ledger:
 
     def _new_plan(self, caller: Caller, task: TaskId, wall: float) -> Plan:
         self._made += 1
-        plan = plan_for(caller, task, wall, self._made, self._known)
+        terms = self._terms.get(caller.key.id)
+        if terms is None or terms.common.caller is not caller or not terms.common.since <= wall < terms.common.until:
+            terms = self._terms[caller.key.id] = terms_for(caller, wall, self._known)
+        plan = plan_for(terms, task, self._made, self._known)
         replaced = self._plans.get((caller.key.id, task))
         if replaced is not None and replaced.open:
             self._replaced.append(replaced)
         self._plans[caller.key.id, task] = plan
         return plan
+
+    def _draw_unasked(self, plan: Plan, amounts: tuple[int, int, int]) -> None:
+        """Draw what the first call of a task needs of what is the task's alone."""
+        for counter, which, stop, _ in plan.rows[len(self._terms[plan.caller.key.id].common.rows) :]:
+            given = portion(stop, amounts[which], amounts[which])
+            counter.drawn += given
+            counter.free += given
+            counter.base += given
+            self._changed.add(counter)
 
     def _known(self, name: str, made: Callable[[], Counter]) -> Counter:
         counter = self._counters.get(name)

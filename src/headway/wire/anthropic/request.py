@@ -41,6 +41,11 @@ class MessagesRequest(Struct, frozen=True, kw_only=True):
         return Raw(b'[{"role":"system","content":%b},%b' % (bytes(system), bytes(self.history)[1:]))
 
     @property
+    def choices(self) -> int:
+        """The API gives one answer."""
+        return 1
+
+    @property
     def session(self) -> str | None:
         """The session that ``metadata.user_id`` tells, as Claude Code writes it; a mere user is no session."""
         if self.metadata == NULL:

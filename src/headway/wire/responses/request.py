@@ -34,6 +34,11 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
         return as_messages(self.instructions, self.input)
 
     @property
+    def choices(self) -> int:
+        """The API gives one answer."""
+        return 1
+
+    @property
     def session(self) -> str | None:
         """``conversation``, else ``prompt_cache_key``, else ``metadata.session_id``."""
         return _conversation(self.conversation) or self.prompt_cache_key or _session(self.metadata) or None
