@@ -20,6 +20,7 @@ from headway.gateway.door_opening import Keeping, OwnModels, open_door
 from headway.gateway.engines import EngineSpec
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.hedging import HedgeRules, Hedging
+from headway.gateway.leading import Leading, LeadRules
 from headway.gateway.naming import Naming
 from headway.gateway.observer.endpoint import Endpoint
 from headway.gateway.policies import DEFAULT, load
@@ -95,6 +96,8 @@ class Service(Struct, frozen=True, kw_only=True):
     """How often calls are sent again; ``None``: never to the same model."""
     breakers: BreakerRules | None = None
     """When a replica is left alone; ``None``: never."""
+    fanout: LeadRules | None = None
+    """Which calls wait for another that begins alike; ``None``: none."""
     hedging: HedgeRules | None = None
     """Which calls are sent to a second replica; ``None``: none."""
     prices: dict[str, Price] = {}
@@ -135,7 +138,7 @@ class Front:
         self._door = None if service.keeping is None else open_door(service.keeping, fleet, service.prices, clock)
         self._tariff = Tariff(service.prices, OwnModels(fleet)) if service.caching is not None else None
         scheduling = service.scheduling
-        measure = scheduling is not None or wants_all(self._policy)
+        measure = scheduling is not None or wants_all(self._policy) or service.fanout is not None
         identifier = Identifier(new_id=Ids(clock).task, measure=measure, shared=siblings is not None)
         self.gateway = Gateway(
             fleet,
@@ -155,6 +158,7 @@ class Front:
                 batch=frozenset() if scheduling is None else scheduling.batch,
                 retries=None if service.retries is None else Retrying(service.retries),
                 breakers=None if service.breakers is None else Breakers(service.breakers),
+                leading=None if service.fanout is None else Leading(service.fanout, identifier.prompt, clock),
                 hedging=None if service.hedging is None else Hedging(service.hedging),
             ),
         )

@@ -127,7 +127,7 @@ class Gateway:
             unforeseen=self._front.unforeseen,
             passes=passes,
             cache=None if passes.cache is None else passes.cache(clock, self._deadlines, self._front.unforeseen),
-            heeded=passes.retries is not None or passes.hedging is not None,
+            heeded=passes.heeded,
         )
         if passes.turns is not None:
             passes.turns.breakers = passes.breakers
@@ -345,9 +345,8 @@ class Gateway:
             spans_lost=journal.spans_lost,
         )
         passes = self._wiring.passes
-        parts = [
-            part for part in (passes.siblings, passes.retries, passes.breakers, passes.hedging) if part is not None
-        ]
+        told = (passes.siblings, passes.retries, passes.breakers, passes.hedging, passes.leading)
+        parts = [part for part in told if part is not None]
         return (
             page
             + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")

@@ -1,7 +1,6 @@
 """How a call gets its answer: which replica is asked, and who after it or beside it where that one cannot answer."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from msgspec import structs
@@ -10,16 +9,16 @@ from headway.core.errors import HeadwayError
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import HEDGED, ErrorType, Receipt
 from headway.gateway.attempt import Attempt
+from headway.gateway.attempts import Attempts
 from headway.gateway.choice import choose
 from headway.gateway.connection import Breakdown
-from headway.gateway.errand import Errand, Sender
 from headway.gateway.race import Race
 from headway.gateway.refusals import broke_off, no_answer, too_late, unserved
 from headway.gateway.relay import BrokenAnswerError
 from headway.gateway.responses import Failure, failure
 from headway.gateway.retrying import retry_after
 from headway.policy.resend.retry import UNSERVED, Retries
-from headway.policy.route import RouteDecision, RouteDone, RouteRequest
+from headway.policy.route import RouteDecision, RouteRequest
 from headway.policy.routing.candidates import able
 
 _NOWHERE: Final[frozenset[ReplicaId]] = frozenset()
@@ -27,7 +26,7 @@ _BROKEN: Final = 500
 """From this status on an answer is the engine's fault."""
 
 
-class Sending:
+class Sending(Attempts):
     """Attempts, one after the other, until one of them has answered; never once the client has had a byte.
 
     Sent twice, a call may cost twice. So where no retries are configured a model is sent it again only where no byte of
@@ -41,27 +40,13 @@ class Sending:
     Then come retries, where they are configured; then the next model of the call's chain, if it has one.
     """
 
-    _attempt: Attempt | None = None
-    """The one under way; the fleet counts this call as in flight on its replica."""
-    _race: Race | None = None
-    """It and another, made because it was late."""
     _excluded: frozenset[ReplicaId] = _NOWHERE
-    _setback: Failure | None = None
-    """Why the replica that was tried last did not serve."""
-    _tried: Attempt | None = None
-    """That one; it becomes a setback when another begins."""
     _moved = False
     """A replica hung up without a word, and the call went to another."""
     _retries: Retries | None = None
     """Of the model that is asked now, once it had to be asked again."""
-    _timer: asyncio.TimerHandle | None = None
-    """Of the pause before a retry, or of a first token that is late."""
     _overdue: asyncio.TimerHandle | None = None
     """Of the call's deadline."""
-
-    def __init__(self, errand: Errand, sender: Sender) -> None:
-        self._errand = errand
-        self._sender = sender
 
     def start(self, now: float) -> None:
         """Send the call."""
@@ -100,7 +85,14 @@ class Sending:
                 self.failed(problem)
             return
         record.receipt = self._receipt(decision)
-        self._begin(decision.replica, now)
+        self.lead(decision.replica, now, wait=True)
+
+    def lead(self, replica: Replica, now: float, *, wait: bool) -> None:
+        """As `Follower.lead`."""
+        wiring, record = self._errand.wiring, self._errand.record
+        leading = wiring.passes.leading
+        if leading is None or not wait or not leading.holds(self, record, replica, now):
+            self._begin(replica, now)
 
     def turned_away(self, problem: Failure, receipt: Receipt) -> None:
         """As `Held.turned_away`."""
@@ -129,11 +121,6 @@ class Sending:
         if self._attempt is attempt and self._errand.wiring.passes.hedging is not None:
             self._await_beginning()
 
-    def _note_setback(self, now: float) -> None:
-        if self._tried is not None and self._setback is not None:
-            self._tried.set_back(self._setback.error, now)
-            self._tried = None
-
     def _attempted(self, replica: Replica, now: float) -> Attempt:
         wiring = self._errand.wiring
         wiring.fleet.started(replica.id)
@@ -147,7 +134,10 @@ class Sending:
     def begun(self, attempt: Attempt, now: float) -> None:
         """As `Attempting.begun`."""
         self._stop_waiting()
-        hedging = self._errand.wiring.passes.hedging
+        passes = self._errand.wiring.passes
+        if passes.leading is not None:
+            passes.leading.begun(self._errand.record, attempt.replica.id, now)
+        hedging = passes.hedging
         if hedging is not None and (kind := self._kind()) is not None:
             hedging.hedger.observe(kind, now - attempt.sent)
         if self._race is not None:
@@ -205,10 +195,6 @@ class Sending:
         else:
             self._attempt.fail(problem)
         self._sender.done()
-
-    def met(self, error: Exception) -> None:
-        """As `Attempting.met`."""
-        self._sender.met(error)
 
     # --- who is asked after it
 
@@ -277,11 +263,6 @@ class Sending:
         self._route(errand.wiring.clock.now())
         return True
 
-    def _set_back(self, attempt: Attempt, setback: Failure) -> None:
-        self._setback, self._tried = setback, attempt
-        self._attempt = None
-        self._release(attempt, failed=True)
-
     # --- who is asked beside it
 
     def _kind(self) -> str | None:
@@ -334,21 +315,6 @@ class Sending:
 
     # --- what the call tells
 
-    @property
-    def said_all(self) -> bool:
-        """The client was sent all that it waits for."""
-        return self._attempt is not None and self._attempt.said_all
-
-    def pause(self) -> None:
-        """The client cannot keep up, so the engine's answer is read no further."""
-        if self._attempt is not None:
-            self._attempt.pause()
-
-    def resume(self) -> None:
-        """The client has caught up."""
-        if self._attempt is not None:
-            self._attempt.resume()
-
     def cut(self) -> None:
         """Ask nobody any more."""
         self._stop_waiting()
@@ -362,6 +328,7 @@ class Sending:
     def end(self) -> None:
         """The call has ended: write down what was learnt, and give back what it held."""
         self._stop_waiting()
+        self._leads_no_more()
         if self._overdue is not None:
             self._overdue.cancel()
         attempt, self._attempt = self._attempt, None
@@ -384,28 +351,3 @@ class Sending:
         self.cut()
         record = self._errand.record
         self.failed(too_late((record.deadline or record.received) - record.received))
-
-    def _later(self, seconds: float, what: Callable[[], None]) -> asyncio.TimerHandle:
-        def run() -> None:
-            try:
-                what()
-            except Exception as error:  # noqa: BLE001 - the event loop would only log it, and the client would wait
-                self.met(error)
-
-        return asyncio.get_running_loop().call_later(max(0.0, seconds), run)
-
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _release(self, attempt: Attempt, *, failed: bool) -> None:
-        wiring, replica = self._errand.wiring, attempt.replica.id
-        wiring.fleet.finished(replica)
-        if (breakers := wiring.passes.breakers) is not None:
-            breakers.ended(replica, wiring.clock.now(), well=attempt.well, trial=attempt.trial)
-        if (turns := wiring.passes.turns) is None:
-            task, unserved = self._errand.record.task, attempt.unserved
-            wiring.observe(RouteDone(replica=replica, task=task, failed=failed, unserved=unserved))
-        else:
-            turns.ended(self._errand.record, replica, failed=failed, unserved=attempt.unserved)

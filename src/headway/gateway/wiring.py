@@ -11,6 +11,7 @@ from headway.gateway.door import Door
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.hedging import Hedging
 from headway.gateway.journal import Journal
+from headway.gateway.leading import Leading
 from headway.gateway.naming import Naming
 from headway.gateway.retrying import Retrying
 from headway.gateway.siblings import Siblings
@@ -42,8 +43,15 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """How often calls are sent again that a model could not serve; ``None``: never to the same model."""
     breakers: Breakers | None = None
     """Which replicas are left alone because they fail calls; ``None``: none."""
+    leading: Leading | None = None
+    """Which calls wait for another that begins alike; ``None``: none."""
     hedging: Hedging | None = None
     """Which calls are sent to a second replica when the first is late; ``None``: none."""
+
+    @property
+    def heeded(self) -> bool:
+        """Whether somebody heeds when an answer begins."""
+        return self.retries is not None or self.hedging is not None or self.leading is not None
 
 
 class Wiring(Struct, frozen=True, kw_only=True, eq=False):

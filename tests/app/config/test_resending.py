@@ -1,15 +1,17 @@
 import pytest
 
 from headway.app.config.reading import read_config
-from headway.app.config.resending import breakers_of, hedging_of, retries_of
+from headway.app.config.resending import breakers_of, fanout_of, hedging_of, retries_of
 from headway.core.errors import BadInputError
 from headway.gateway.breakers import BreakerRules
 from headway.gateway.hedging import HedgeRules
+from headway.gateway.leading import LeadRules
 from headway.policy.resend.retry import RetryRules
 
 
 def test_without_tables_nothing_is_sent_again() -> None:
     file = read_config("", "headway.toml")
+    assert fanout_of(file.fanout) is None
     assert (retries_of(file.retries), breakers_of(file.breakers), hedging_of(file.hedging)) == (None, None, None)
 
 
@@ -21,6 +23,9 @@ def test_empty_tables_are_the_defaults() -> None:
 
 def test_the_tables_as_they_are_used() -> None:
     text = """
+[fanout]
+tokens = 100
+longest = "5 s"
 [retries]
 attempts = 5
 base = "50 ms"
@@ -37,6 +42,7 @@ models = ["m"]
 ratio = 0.05
 """
     file = read_config(text, "headway.toml")
+    assert fanout_of(file.fanout) == LeadRules(tokens=100, longest=5.0)
     assert retries_of(file.retries) == RetryRules(attempts=5, base=0.05, cap=2.0, patience=60.0, ratio=0.2)
     assert breakers_of(file.breakers) == BreakerRules(failures=0.8, calls=10, rest=10.0)
     assert hedging_of(file.hedging) == HedgeRules(paths=frozenset({b"/responses"}), models=frozenset({"m"}), ratio=0.05)
@@ -54,6 +60,7 @@ ratio = 0.05
         ("breakers", "rest = 0"),
         ("hedging", 'paths = ["/v1/models"]'),
         ("hedging", "paths = []"),
+        ("fanout", "tokens = 0"),
         ("hedging", "ratio = 2"),
     ],
 )

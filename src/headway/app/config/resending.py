@@ -7,6 +7,7 @@ from pydantic import Field
 from headway.app.config.values import Seconds, Table, Wait
 from headway.gateway.breakers import BreakerRules
 from headway.gateway.hedging import HedgeRules
+from headway.gateway.leading import LeadRules
 from headway.policy.resend.retry import RetryRules
 
 _RETRIES: Final = RetryRules()
@@ -15,6 +16,7 @@ _HEDGING: Final = HedgeRules()
 CallPath = Literal[
     "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/messages/count_tokens"
 ]
+_FANOUT: Final = LeadRules()
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
@@ -55,6 +57,20 @@ class Hedging(Table):
     """As replicas serve them; left out: all."""
     ratio: Share = _HEDGING.ratio
     """Second sends for each call, in the long run and all calls together."""
+
+
+class Fanout(Table):
+    """Of calls that begin alike one goes first, the rest once it begins to answer; without this table none waits."""
+
+    tokens: Annotated[int, Field(ge=1)] = _FANOUT.tokens
+    """Tokens of a common beginning below which nobody waits."""
+    longest: Wait = _FANOUT.longest
+    """How long a call waits at most."""
+
+
+def fanout_of(written: Fanout | None) -> LeadRules | None:
+    """Which calls wait for another that begins alike; ``None``: none."""
+    return None if written is None else LeadRules(**dict(written))
 
 
 def retries_of(written: Retries | None) -> RetryRules | None:

@@ -11,7 +11,7 @@ from headway.app.config.caching import caching_of
 from headway.app.config.exporting import endpoint_of
 from headway.app.config.keeping import keeping_of
 from headway.app.config.naming import catalog_of
-from headway.app.config.resending import breakers_of, hedging_of, retries_of
+from headway.app.config.resending import breakers_of, fanout_of, hedging_of, retries_of
 from headway.app.config.written import Embedded, File, Gateway, Keys, Limits, Replica, Tasks
 from headway.app.service import Embedded as ServedEngines
 from headway.app.service import Service, SharedTasks
@@ -117,6 +117,7 @@ def service_of(file: File, folder: Path, environment: Mapping[str, str]) -> Serv
         retries=retries_of(file.retries),
         breakers=breakers_of(file.breakers),
         hedging=hedging_of(file.hedging),
+        fanout=fanout_of(file.fanout),
         tasks=_tasks(file.tasks, environment),
         caching=caching_of(file.cache, environment),
         prices=own_prices.prices_in({"prices": file.prices or {}}, "The configuration"),

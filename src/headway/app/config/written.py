@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from headway.app.config.resending import Breakers, Hedging, Retries
+from headway.app.config.resending import Breakers, Fanout, Hedging, Retries
 from headway.app.config.values import Bytes, DialectName, Port, Seconds, Table, TracesUrl, Url, Wait
 from headway.core import config
 from headway.core.errors import BadInputError
@@ -327,6 +327,7 @@ class File(Table):
     retries: Retries | None = None
     breakers: Breakers | None = None
     hedging: Hedging | None = None
+    fanout: Fanout | None = None
     models: dict[str, Model] = Field(default={})
     """By the name that clients ask for."""
     tiers: dict[str, Tier] = Field(default={})
