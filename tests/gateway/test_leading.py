@@ -28,9 +28,9 @@ class Fan:
         self.leading = Leading(LeadRules(**rules), self.identifier.prompt, SystemClock())
         self.passes = Passes(leading=self.leading)
 
-    def branch(self, served: Served, number: int, **fields: Any) -> asyncio.Task[bytes]:  # noqa: ANN401 - any JSON
+    def branch(self, served: Served, number: int) -> asyncio.Task[bytes]:
         messages = [SHARED, {"role": "user", "content": f"branch {number}"}]
-        return asyncio.create_task(served.raw(chat(CLOSE, messages=messages, **{"stream": True, **fields})))
+        return asyncio.create_task(served.raw(chat(CLOSE, messages=messages, stream=True)))
 
 
 def held() -> tuple[Reply, asyncio.Event]:
