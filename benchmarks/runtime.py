@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from headway.core.task import TaskId
-from headway.runtime import GroupedLedger, Paid, Run, Runtime, SqliteTable, task
+from headway.runtime import GroupedLedger, Paid, Pipeline, Run, Runtime, SqliteTable, task
 
 CALLS, WIDTH, SECONDS = 1_000, 64, 0.05
 IDEAL = -(-CALLS // WIDTH) * SECONDS
@@ -152,6 +152,40 @@ async def scatters(rounds: int) -> None:
         )
 
 
+def stage(seconds: float) -> Callable[[Run, int], Awaitable[int]]:
+    """A stage's function that takes so long."""
+
+    async def work(_run: Run, number: int) -> int:
+        await asyncio.sleep(seconds)
+        return number
+
+    return work
+
+
+async def pipelines() -> None:
+    """Five stages of different speeds, against the time that the slowest needs alone."""
+    shape = [(32, 0.02), (8, 0.02), (8, 0.04), (16, 0.03), (8, 0.01)]
+    items, ideal = 400, 400 / 8 * 0.04
+
+    @task()
+    async def flows(run: Run) -> tuple[float, str, list[int]]:
+        pipeline: Pipeline[int, int] = Pipeline()
+        for workers, seconds in shape:
+            pipeline = pipeline.stage(stage(seconds), workers=workers, queue=16)
+        watch = Watch()
+        flow = pipeline.run(run, range(items))
+        with watch:
+            async for _ in flow:
+                pass
+        return watch.seconds, flow.bottleneck.name, [figures.most_waiting for figures in flow.figures]
+
+    taken, bottleneck, longest = await flows.start()
+    print(
+        f"5 stages, {items} items: {taken / ideal:.3f} of the bottleneck's time alone (goal 1.15), found in {bottleneck};"
+    )
+    print(f"  longest queues {longest}, bound 16")
+
+
 async def cancelling() -> None:
     """From `cancel` to nothing of a task of 10,000 items running."""
     taken: list[float] = []
@@ -225,6 +259,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     asyncio.run(scatters(3 if quick else 5))
+    asyncio.run(pipelines())
     asyncio.run(cancelling())
     killing(10 if quick else 50)
 

@@ -7,8 +7,11 @@ def test_what_users_import_is_exactly_this() -> None:
     assert api.__all__ == [
         "Again",
         "Amount",
+        "BackTo",
         "Budget",
         "Failure",
+        "Figures",
+        "Flow",
         "Gathered",
         "GroupedLedger",
         "How",
@@ -16,6 +19,7 @@ def test_what_users_import_is_exactly_this() -> None:
         "Ledger",
         "Models",
         "Paid",
+        "Pipeline",
         "PostgresTable",
         "Progress",
         "Purse",
@@ -29,6 +33,7 @@ def test_what_users_import_is_exactly_this() -> None:
         "Started",
         "Task",
         "Tolerant",
+        "back_to",
         "task",
     ]
 

@@ -1,9 +1,11 @@
 """Agents as distributed systems, in ordinary Python: scatter, gather, judge, under a budget. See docs/runtime.md."""
 
+from headway.runtime.flow import Figures, Flow
 from headway.runtime.ledger import GroupedLedger, SqliteTable
 from headway.runtime.ledger_postgres import PostgresTable
 from headway.runtime.memo import Ledger, Row
 from headway.runtime.models import Models, Reply
+from headway.runtime.pipeline import BackTo, Pipeline, back_to
 from headway.runtime.progress import Progress, Said, Stage
 from headway.runtime.purse import Amount, Budget, Purse
 from headway.runtime.run import Again, Gathered, Lane, Paid, Run
@@ -13,8 +15,11 @@ from headway.runtime.task import Runtime, Started, Task, task
 __all__ = [
     "Again",
     "Amount",
+    "BackTo",
     "Budget",
     "Failure",
+    "Figures",
+    "Flow",
     "Gathered",
     "GroupedLedger",
     "How",
@@ -22,6 +27,7 @@ __all__ = [
     "Ledger",
     "Models",
     "Paid",
+    "Pipeline",
     "PostgresTable",
     "Progress",
     "Purse",
@@ -35,5 +41,6 @@ __all__ = [
     "Started",
     "Task",
     "Tolerant",
+    "back_to",
     "task",
 ]

@@ -80,6 +80,8 @@ class Run:
         self.span = span
         self.purse = purse
         self.deadline = deadline
+        self.sent_back: Exception | None = None
+        """In a pipeline: what a later stage failed of, so that the item is here again."""
         self._named: dict[str, int] = {}
 
     @property
@@ -195,7 +197,7 @@ class Run:
             NoQuorumError: no verdict can reach the quorum any more.
             BadInputError: ``quorum`` is not from 1 to ``votes``, or an option makes no sense.
         """
-        ballot = Ballot[R](_name_of(f), votes, quorum)
+        ballot = Ballot[R](name_of(f), votes, quorum)
         options = Options(tolerate=1, **How(limit=votes) | how)
         async with aclosing(self._scatter(f, [x] * votes, options)) as outcomes:
             async for outcome in outcomes:
@@ -223,7 +225,7 @@ class Run:
                 if isinstance(outcome, Success):
                     return outcome.value
                 failures.append(outcome)
-        raise failed(_name_of(f), failures, len(runners))
+        raise failed(name_of(f), failures, len(runners))
 
     async def once(
         self,
@@ -330,8 +332,8 @@ class Run:
         of: int | None = None,
         place: Callable[[int], str] = str,
     ) -> AsyncGenerator[Success[R] | Failure]:
-        _check(f)
-        name = _name_of(f)
+        check(f)
+        name = name_of(f)
         stage = self.unique(name)
         tally = Tally(name, len(items) if isinstance(items, Sized) else of, options.tolerate)
         with Timed(self.shared.spans, self.id, self.span, f"scatter {stage}", Step(), early=True) as span:
@@ -357,13 +359,19 @@ def _sooner(one: float | None, other: float | None) -> float | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def _name_of(f: Callable[..., Any]) -> str:
+def name_of(f: Callable[..., Any]) -> str:
+    """What a function is called in spans, keys and errors."""
     return str(getattr(f, "__name__", type(f).__name__)).replace("/", "-").replace("|", "-")
 
 
-def _check(f: Callable[..., Any]) -> None:
+def check(f: Callable[..., Any]) -> None:
+    """Refuse a function that cannot be awaited.
+
+    Raises:
+        BadInputError: it is none.
+    """
     if not (inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))):  # noqa: B004
         raise BadInputError(
-            f"{_name_of(f)} is no async function, and would block all others while it works.",
+            f"{name_of(f)} is no async function, and would block all others while it works.",
             fix="Write `async def`, and call what blocks by `await asyncio.to_thread(…)`.",
         )

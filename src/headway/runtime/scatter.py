@@ -110,13 +110,17 @@ class Scatter(Generic[T, R]):
         work: makes an attempt.
         items: where they come from, asked whenever there is room. It may be at its end and later have more.
         options: how.
+        lasting: whether it goes on when there is nothing to do, because `more` will tell of more.
     """
 
-    def __init__(self, name: str, work: Work[T, R], items: Iterator[T], options: Options) -> None:
+    def __init__(
+        self, name: str, work: Work[T, R], items: Iterator[T], options: Options, *, lasting: bool = False
+    ) -> None:
         self._name = name
         self._work = work
         self._items = items
         self._options = options
+        self._lasting = lasting
         self._next = 0
         self._running: dict[asyncio.Task[R], int] = {}
         self._ended: deque[Success[R] | Failure] = deque()
@@ -132,10 +136,11 @@ class Scatter(Generic[T, R]):
         """
         try:
             self._fill()
-            while self._running or self._ended:
+            while self._running or self._ended or (self._lasting and self._broken is None):
                 await self._wake.wait()
                 while self._ended:
-                    yield self._ended.popleft()
+                    yield self._ended[0]  # which takes its place among those under way until the reader is done with it
+                    self._ended.popleft()
                     self._fill()
                 self._wake.clear()
             if self._broken is not None:
@@ -143,9 +148,13 @@ class Scatter(Generic[T, R]):
         finally:
             await self._stop()
 
+    def more(self) -> None:
+        """There are items again where there were none."""
+        self._fill()
+
     def _fill(self) -> None:
         limit = self._options.limit
-        while len(self._running) < limit and len(self._ended) < limit and self._broken is None and not self._stopping:
+        while len(self._running) + len(self._ended) < limit and self._broken is None and not self._stopping:
             try:
                 item = next(self._items)
             except StopIteration:
