@@ -180,9 +180,8 @@ async def pipelines() -> None:
         return watch.seconds, flow.bottleneck.name, [figures.most_waiting for figures in flow.figures]
 
     taken, bottleneck, longest = await flows.start()
-    print(
-        f"5 stages, {items} items: {taken / ideal:.3f} of the bottleneck's time alone (goal 1.15), found in {bottleneck};"
-    )
+    print(f"5 stages, {items} items: {taken / ideal:.3f} of the time of the bottleneck alone (goal 1.15)")
+    print(f"  bottleneck found in {bottleneck}")
     print(f"  longest queues {longest}, bound 16")
 
 
