@@ -1,7 +1,7 @@
 """The dashboard shows what was recorded, escapes it, and answers only those who asked for it by its own name."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from headway.core.span import Candidate, ErrorType, ModelCall, Receipt, Span
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
 from headway.gateway.fleet import LiveFleet
+from headway.trace.account import TaskAccount, recorded
 from headway.trace.store import Store
 
 EVIL = "<script>alert(1)</script>"
@@ -103,6 +104,31 @@ def test_what_is_not_there_says_so_in_the_shape_that_was_asked_for(store: Store)
     assert len(client.get("/api/tasks?limit=1").json()["tasks"]) == 1
     assert client.get("/nowhere").status_code == 404
     assert client.post("/").status_code == 405
+
+
+def test_a_task_that_cannot_be_explained_takes_nothing_else_down(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write([call("a1", 1), call("b1", 2)])
+
+    def explain(spans: Sequence[Span]) -> TaskAccount:
+        if spans[0].task == "b1":
+            raise ValueError(EVIL)
+        return recorded(spans)
+
+    app = site(store, LiveFleet(), explain)
+    client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=True)
+    page, document = client.get("/tasks/b1"), client.get("/api/tasks/b1")
+    assert (page.status_code, document.status_code) == (500, 500)
+    assert "<script" not in page.text
+    why = "Task b1 could not be explained: ValueError: "
+    assert why in page.text
+    assert f"{why}{EVIL}." in document.json()["error"]["message"]
+    assert "Traceback" not in page.text
+    (logged,) = caplog.messages
+    assert "ValueError" in logged
+    assert EVIL not in logged, "a message may hold what a prompt said"
+    assert {client.get(path).status_code for path in ("/", "/tasks/a1", "/api/tasks/a1", "/fleet")} == {200}
 
 
 def test_everything_is_escaped(store: Store) -> None:

@@ -1,6 +1,6 @@
 """The dashboard's pages and their JSON twins; it only reads, and every value is escaped by the templates."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -23,6 +23,7 @@ from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.span import ModelCall, Receipt, Span
 from headway.core.task import TaskId
 from headway.gateway.fleet import LiveFleet
+from headway.gateway.unforeseen import Unforeseen
 from headway.trace.account import TaskAccount, recorded
 from headway.trace.store import Store
 from headway.wire.openai import error_body
@@ -45,9 +46,15 @@ class Routed(Struct, frozen=True, kw_only=True):
     receipt: Receipt
 
 
-def site(store: Store | None, fleet: LiveFleet) -> Starlette:
-    """The application: tasks from ``store`` (``None``: recording is off), replicas from ``fleet``."""
-    pages = _Pages(store, fleet)
+class UnexplainedError(HeadwayError):
+    """A fault of our own in explaining one task."""
+
+
+def site(
+    store: Store | None, fleet: LiveFleet, explain: Callable[[Sequence[Span]], TaskAccount] = recorded
+) -> Starlette:
+    """The application: tasks from ``store`` (``None``: recording is off) by ``explain``, replicas from ``fleet``."""
+    pages = _Pages(store, fleet, explain)
     return Starlette(
         routes=[
             Route("/", pages.tasks),
@@ -65,9 +72,11 @@ def site(store: Store | None, fleet: LiveFleet) -> Starlette:
 class _Pages:
     """One method per page. Those that read the store are plain functions, which Starlette runs in worker threads."""
 
-    def __init__(self, store: Store | None, fleet: LiveFleet) -> None:
+    def __init__(self, store: Store | None, fleet: LiveFleet, explain: Callable[[Sequence[Span]], TaskAccount]) -> None:
         self._store = store
         self._fleet = fleet
+        self._explain = explain
+        self._unforeseen = Unforeseen()
         self._templates = Environment(
             loader=PackageLoader("headway.app.dashboard"),
             autoescape=True,
@@ -84,7 +93,7 @@ class _Pages:
 
     def task(self, request: Request) -> Response:
         """One task's report."""
-        page = html_task(self._account(request))
+        page = self._explained(request, html_task)
         return HTMLResponse(page, headers={"content-security-policy": REPORT_POLICY})
 
     def fleet(self, request: Request) -> Response:
@@ -104,7 +113,7 @@ class _Pages:
 
     def api_task(self, request: Request) -> Response:
         """One task, for a machine: the document of ``headway explain --json``."""
-        return _json(task_json(self._account(request)))
+        return _json(self._explained(request, task_json))
 
     async def style(self, request: Request) -> Response:
         """The style sheet."""
@@ -118,10 +127,13 @@ class _Pages:
                 status = 404
             case BadInputError():
                 status = 400
+            case UnexplainedError():
+                status = 500
             case _:
                 status = 503
         if request.url.path.startswith("/api/"):
-            return _json(error_body(str(error), type="invalid_request_error"), status)
+            kind = "server_error" if isinstance(error, UnexplainedError) else "invalid_request_error"
+            return _json(error_body(str(error), type=kind), status)
         what, fix = (error.what, error.fix) if isinstance(error, HeadwayError) else (str(error), "")
         return self._page("message.html", status, what=what, fix=fix)
 
@@ -133,10 +145,19 @@ class _Pages:
             raise NotFoundError("Recording is off, so there are no tasks.", fix="Serve without --no-record.")
         return self._store
 
-    def _account(self, request: Request) -> TaskAccount:
+    def _explained(self, request: Request, shown: Callable[[TaskAccount], str | bytes]) -> str | bytes:
         store = self._recorded()
-        spans = store.spans(resolve(store, request.path_params["task"]))
-        return recorded(spans)
+        task = resolve(store, request.path_params["task"])
+        spans = store.spans(task)
+        try:
+            return shown(self._explain(spans))
+        except Exception as error:  # whatever one task does to us, the reader is to know which, and the log where
+            self._unforeseen.met(error)
+            raise UnexplainedError(
+                f"Task {task} could not be explained: {type(error).__name__}: {error}.",
+                fix="This is a fault of Headway: please report it, with the lines that it has put into its log. The "
+                "other tasks are not concerned.",
+            ) from error
 
     def _routed(self) -> Sequence[Routed]:
         if self._store is None:
