@@ -10,6 +10,8 @@ from msgspec import Struct
 
 _SAME: Final = frozenset({"headway_replica_up"})
 """Gauges that all workers agree on."""
+_LARGEST: Final = frozenset({"headway_cache_shadow_error_upper"})
+"""Bounds, of which the largest counts."""
 
 
 class _Family(Struct):
@@ -31,21 +33,23 @@ class Figures:
         """Add the samples of a page in Prometheus' text format; without ``gauges``, only what it counted."""
         family: _Family | None = None
         head: list[str] = []
-        skipped = same = False
+        skipped = same = largest = False
         for line in page.decode().splitlines():
             if line.startswith("# TYPE "):
                 _, _, name, kind = line.split(" ", 3)
                 skipped = kind == "gauge" and not gauges
                 family = self._families.setdefault(name, _Family([*head, line], kind == "gauge", {}))
                 head = []
-                same = name in _SAME
+                same, largest = name in _SAME, name in _LARGEST
             elif line.startswith("#"):
                 head = [line]
             elif family is not None and line and not skipped:
                 sample, _, value = line.rpartition(" ")
                 before = family.samples.get(sample)
                 number = _number(value)
-                family.samples[sample] = number if before is None or same else before + number
+                if before is not None and not same:
+                    number = max(before, number) if largest else before + number
+                family.samples[sample] = number
 
     def page(self) -> bytes:
         """All of it as a page."""

@@ -2,6 +2,7 @@ from caching import Rig
 from prometheus_client.parser import text_string_to_metric_families
 
 from headway.gateway.caches.figures import Report, Shared, page
+from headway.gateway.summing import summed
 from headway.policy.cache.rules import CacheRule
 from headway.policy.cache.shadow import ShadowFigures
 
@@ -30,14 +31,12 @@ def test_the_page_is_prometheus_and_says_what_was_saved() -> None:
     assert found["served_bytes_total", rule] == size
     assert found["saved_seconds_total", rule] == 2.0
     assert found["saved_usd_total", rule] == 0.0005
-    memory = rig.cache.report().memory
     assert found["entries", ""] == 1
-    assert found["value_density_seconds_per_byte", ""] == 2.0 / memory.bytes
+    assert found["worth_seconds", ""] == 2.0
 
 
 def test_what_is_not_known_is_not_there() -> None:
     found = read(Rig().cache.report())
-    assert ("value_density_seconds_per_byte", "") not in found
     assert not any(name.startswith("shared") or name == "shadow_error_upper" for name, _ in found)
 
 
@@ -54,3 +53,18 @@ def test_shadow_and_sharing() -> None:
     assert [found["shadow_total", f"all,{what}"] for what in ("asked", "found", "same", "other")] == [9, 5, 3, 1]
     assert 0.25 < found["shadow_error_upper", "all"] < 1
     assert (found["shared_up", ""], found["shared_lookups_total", ""], found["shared_found_total", ""]) == (1, 8, 2)
+
+
+def test_of_several_workers_what_is_kept_is_summed_and_of_bounds_the_largest_counts() -> None:
+    plain = Rig().cache.report()
+    shadows = [ShadowFigures(agreed=3, differed=1), ShadowFigures(agreed=400)]
+    pages = [
+        page(Report(memory=plain.memory, changes=plain.changes, rules={}, shadows={"all": one}, shared=None))
+        for one in shadows
+    ]
+    lines = summed(pages, b"").decode().splitlines()
+    bound = next(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("headway_cache_shadow_error_upper"))
+    error = shadows[0].error()
+    assert error is not None
+    assert bound == error[2]
+    assert f"headway_cache_limit_bytes {2 * plain.memory.limit}" in lines

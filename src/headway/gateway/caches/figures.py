@@ -131,10 +131,8 @@ def _memory(report: Report) -> Iterator[str]:
     yield from _family("entries", "gauge", "Answers kept in memory.", [({}, memory.entries)])
     yield from _family("bytes", "gauge", "Memory that they take.", [({}, memory.bytes)])
     yield from _family("limit_bytes", "gauge", "Memory that they may take.", [({}, memory.limit)])
-    if memory.bytes:
-        density: list[tuple[dict[str, str], float]] = [({}, memory.worth / memory.bytes)]
-        what = "Seconds saved so far by what is kept, for each byte that it takes."
-        yield from _family("value_density_seconds_per_byte", "gauge", what, density)
+    what = "Seconds saved so far by what is kept now; by its bytes, it is the value density."
+    yield from _family("worth_seconds", "gauge", what, [({}, memory.worth)])
     yield from _family("flights", "gauge", "Calls under way that others may wait for.", [({}, memory.waiting)])
     yield from _family("waiting", "gauge", "Calls that wait for another's answer.", [({}, memory.waiters)])
 
@@ -158,7 +156,7 @@ def _shadows(shadows: Mapping[str, ShadowFigures]) -> Iterator[str]:
 
 
 def _shared(shared: Shared) -> Iterator[str]:
-    yield from _family("shared_up", "gauge", "1: the shared store answers.", [({}, int(shared.up))])
+    yield from _family("shared_up", "gauge", "Processes that the shared store answers.", [({}, int(shared.up))])
     yield from _family("shared_lookups_total", "counter", "Answers looked for there.", [({}, shared.lookups)])
     yield from _family("shared_found_total", "counter", "Answers found there.", [({}, shared.found)])
     yield from _family("shared_troubles_total", "counter", "Times it could not be used.", [({}, shared.troubles)])
