@@ -4,10 +4,11 @@ import asyncio
 import json
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 from keeping import keeping
-from serving import QUESTION, Served, chat, serving
+from serving import QUESTION, Served, chat, raw_engine, serving, whole
 
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.money import MicroUsd, Price
@@ -42,6 +43,7 @@ async def test_the_same_question_is_asked_once() -> None:
         (_, made), (span, given) = calls_of(await served.spans(2))
         hits = await figure(served, 'headway_cache_hits_total{rule="all",source="memory"}')
         saved = await figure(served, "headway_cache_saved_usd_total")
+        counted = await figure(served, "gen_ai_client_token_usage_count")
     assert second == first
     assert len(engine.requests) == 1
     assert raw.headers["x-headway-cache"] == "hit"
@@ -61,6 +63,7 @@ async def test_the_same_question_is_asked_once() -> None:
     assert given.route.reason == "answered from the cache: the same question was answered 0 s ago"
     assert hits == 1
     assert saved == pytest.approx(11e-6)
+    assert counted == 2, "input and output of the one call that an engine was asked"
 
 
 async def test_a_stream_is_given_again_as_the_same_stream() -> None:
@@ -70,12 +73,12 @@ async def test_a_stream_is_given_again_as_the_same_stream() -> None:
             for _ in range(2):
                 stream = await client.chat.completions.create(model="m", messages=QUESTION, stream=True)
                 streams.append([chunk async for chunk in stream])
-            whole = await client.chat.completions.create(model="m", messages=QUESTION)
+            at_once = await client.chat.completions.create(model="m", messages=QUESTION)
         (_, made), (_, given), _ = calls_of(await served.spans(3))
     assert streams[0] == streams[1]
     assert "".join(chunk.choices[0].delta.content or "" for chunk in streams[1]) == "echo: one two three"
     assert len(engine.requests) == 2, "what was streamed is no answer to a question for all at once"
-    assert whole.choices[0].message.content == "echo: one two three"
+    assert at_once.choices[0].message.content == "echo: one two three"
     assert made.first_token is not None
     assert given.first_token is None
     assert given.stream is True
@@ -334,3 +337,41 @@ async def test_whose_own_deadline_passes_while_it_waits_is_told_and_the_others_w
         assert b"because" in (await first).body
     assert (late.status, late.error["code"]) == (504, "deadline_exceeded")
     assert len(engine.requests) == 1
+
+
+async def test_callers_of_other_dialects_have_their_answers_in_them() -> None:
+    """Kept is what the caller was sent, so an answer that was translated is not translated again."""
+    messages = CacheRule(name="messages", path="/v1/messages")
+    http = anthropic.DefaultAsyncHttpxClient(verify=False)
+    async with FakeEngine() as engine, serving(engine, cache=keeping(messages)) as served:
+        url = served.url.removesuffix("/v1")
+        async with anthropic.AsyncAnthropic(base_url=url, api_key="x", max_retries=0, http_client=http) as client:
+            answers = [await client.messages.create(model="m", max_tokens=50, messages=QUESTION) for _ in range(2)]
+            texts: list[str] = []
+            for _ in range(2):
+                async with client.messages.stream(model="m", max_tokens=50, messages=QUESTION) as stream:
+                    texts.append("".join([text async for text in stream.text_stream]))
+        chats = [await served.ask(chat()) for _ in range(2)]
+        calls = calls_of(await served.spans(6))
+    assert answers[0] == answers[1]
+    assert [block.type for block in answers[1].content] == ["text"]
+    assert texts == ["echo: one two three"] * 2
+    assert [call.given_again is not None for _, call in calls] == [False, True, False, True, False, False]
+    assert all("x-headway-cache" not in answer.headers for answer in chats), "no rule is for that path"
+    assert len(engine.requests) == 4
+
+
+async def test_vectors_are_given_again() -> None:
+    vectors = CacheRule(name="vectors", path="/v1/embeddings")
+    vector = b'{"object":"embedding","index":0,"embedding":[0.5]}'
+    answer = b'{"object":"list","model":"m","data":[%b],"usage":{"prompt_tokens":3,"total_tokens":3}}' % vector
+    seen: list[bytes] = []
+    async with (
+        raw_engine(whole(answer), seen=seen) as engine,
+        serving(engine, cache=keeping(vectors)) as served,
+        served.client() as client,
+    ):
+        got = [await client.embeddings.create(model="m", input="one two three") for _ in range(2)]
+    assert got[0] == got[1]
+    assert got[1].data[0].embedding == [0.5]
+    assert len(seen) == 1

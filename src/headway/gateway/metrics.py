@@ -66,7 +66,7 @@ class _Series:
                 if call.sent is not None
             ]
         )
-        usages = [call.usage for call in calls]
+        usages = [call.usage for call in calls if call.given_again is None]
         self.inputs.observe([usage.input_tokens for usage in usages if usage.input_tokens is not None])
         self.outputs.observe([usage.output_tokens for usage in usages if usage.output_tokens is not None])
         self.cached += sum([usage.cache_read for usage in usages if usage.cache_read is not None])
