@@ -1,4 +1,4 @@
-from findings import broken
+from findings import broken, told
 from msgspec import structs
 from tasks import T0, call, tool
 
@@ -19,9 +19,31 @@ def test_a_call_that_failed_before_any_text_showed_nothing() -> None:
     assert notes == ["Task TTFT is unknown: the loop does not end with an answer."]
 
 
-def test_what_broke_off_and_was_answered_by_another_call_does_not_count() -> None:
-    spans = [broken(call("a", 0, 4, marks=(0.5, 1, 3))), call("b", 5, 9, marks=(5.5, 6, 9))]
-    assert task_ttft(study(spans), []) == 6
+def test_an_answer_that_broke_off_and_was_made_again_had_been_seen() -> None:
+    notes: list[str] = []
+    tries = [broken(call("a", 0, 4, marks=(0.5, 1, 3))), broken(call("b", 5, 9, marks=(5.5, 6, 9)))]
+    assert task_ttft(study([*tries, call("c", 10, 14, marks=(10.5, 11, 14))]), notes) == 1
+    assert task_ttft(study(tries), notes) == 1
+    assert notes == ["Task TTFT is that of an answer that broke off and was made again."] * 2
+
+
+def test_what_had_shown_nothing_when_it_broke_off_does_not_count() -> None:
+    notes: list[str] = []
+    silent = broken(call("a", 0, 4))
+    assert task_ttft(study([silent, call("b", 5, 9, marks=(5.5, 6, 9))]), notes) == 6
+    assert task_ttft(study([silent, broken(call("b", 5, 9, marks=(5.5, 6, 9)))]), notes) == 6
+    assert notes == ["Task TTFT is that of an answer that broke off."]
+
+
+def test_another_question_that_broke_off_does_not_count() -> None:
+    first = told(broken(call("a", 0, 4, marks=(0.5, 1, 3))), ("user", "this"))
+    assert task_ttft(study([first, told(call("b", 5, 9, marks=(5.5, 6, 9)), ("user", "that"))]), []) == 6
+
+
+def test_a_broken_try_of_a_call_for_tools_was_no_answer() -> None:
+    first = broken(call("a", 0, 2, marks=(0, 1, 2)))
+    spans = [first, call("b", 3, 4, asks=("1",)), tool("t", 4, 5, by="b"), call("c", 5, 9, marks=(5, 7, 9))]
+    assert task_ttft(study(spans), []) == 7
 
 
 def test_a_call_that_broke_off_after_it_had_asked_for_tools_was_no_answer() -> None:

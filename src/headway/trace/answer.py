@@ -1,8 +1,8 @@
 """When the user saw the first of the answer."""
 
-from typing import Final
+from typing import Final, cast
 
-from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.span import ModelCall, ToolUse
 from headway.trace.study import Study
 
 ASKING: Final = frozenset({"function_call", "tool_call", "tool_calls", "tool_use"})
@@ -12,7 +12,8 @@ ASKING: Final = frozenset({"function_call", "tool_call", "tool_calls", "tool_use
 def task_ttft(case: Study, notes: list[str]) -> float | None:
     """Task TTFT: first visible output - the user's request; seconds. Where it is unknown, ``notes`` says why."""
     tree = case.tree
-    loop = [(tree.spans[turn.call], tree.end[turn.call]) for turn in case.turns if not case.in_tool[turn.call]]
+    ours = [turn.call for turn in case.turns if not case.in_tool[turn.call]]
+    loop = [(tree.spans[i], tree.end[i]) for i in ours]
     shown = next(((span.work, end) for span, end in loop if type(span.work) is ModelCall and span.work.shown), None)
     if shown is not None:
         return _first_of(*shown, case, notes)
@@ -23,10 +24,11 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
         for span, end in loop
         if type(span.work) is ModelCall and not (_asks(span.work) or span.id in issuers) and span.error is None
     ]
-    broken = _broken_off(loop[-1][0]) if loop else None
+    broken = _broken_off(case, ours[-1]) if ours else None
     if broken is not None:
-        notes.append("Task TTFT is that of an answer that broke off.")
-        return tree.axis(broken)
+        again = " and was made again" if broken in case.again else ""
+        notes.append(f"Task TTFT is that of an answer that broke off{again}.")
+        return _first_of(cast("ModelCall", tree.spans[broken].work), tree.end[broken], case, notes)
     if not answers or (answers[-1][0] is not loop[-1][0].work):
         notes.append("Task TTFT is unknown: the loop does not end with an answer.")
         return None
@@ -64,12 +66,19 @@ def _first_of(call: ModelCall, end: float, case: Study, notes: list[str]) -> flo
     return None
 
 
-def _broken_off(last: Span) -> float | None:
-    """When the first text was seen of a last call that failed after it."""
-    call = last.work
-    if last.error is None or type(call) is not ModelCall or call.tool_calls:
+def _broken_off(case: Study, last: int) -> int | None:
+    """The first try of the loop's last call that failed after its first text was seen."""
+    before = {after: i for i, after in case.again.items()}
+    work, seen, i = case.tree.spans[last].work, None, last
+    if type(work) is not ModelCall or _asks(work):
         return None
-    return call.first_visible
+    while i is not None:
+        span = case.tree.spans[i]
+        call = cast("ModelCall", span.work)
+        if span.error is not None and call.first_visible is not None and not call.tool_calls:
+            seen = i
+        i = before.get(i)
+    return seen
 
 
 def _asks(call: ModelCall) -> bool:
