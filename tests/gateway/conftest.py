@@ -17,6 +17,7 @@ ON_UVLOOP = {
     "test_faults",
     "test_frameworks",
     "test_hosts",
+    "test_idle",
     "test_limits",
     "test_openapi",
     "test_naming",

@@ -82,6 +82,29 @@ def test_health_turns_are_told_once_with_their_reason() -> None:
     assert fleet.view().loads[0].healthy
 
 
+def test_a_fleet_is_taken_over_from_another_process_with_calls_of_its_own() -> None:
+    turns: list[tuple[str, bool, str]] = []
+    updates: list[int] = []
+    there = LiveFleet([replica("a", "m"), replica("b")], on_update=lambda: updates.append(len(updates)))
+    here = LiveFleet(on_change=lambda who, healthy, why: turns.append((who, healthy, why)))
+    here.take_over(there.states())
+    here.started(A)
+    here.started(B)
+    there.mark(A, healthy=False, reason="refuses")
+    there.remove(B)
+    there.put(replica("c", "n"))
+    assert len(updates) == 5  # a and b came, a turned, b went, c came
+    here.take_over(there.states())
+    assert in_flight(here) == {"a": 1, "c": 0}
+    assert [(one.id, one.healthy, one.models) for one in here.health()] == [("a", False, ("m",)), ("c", True, ("n",))]
+    assert turns == [("b", False, "removed"), ("a", False, "refuses")]
+    here.finished(B)  # it had left, its call may end
+    assert A in here
+    assert B not in here
+    there.counted({A: 7})
+    assert in_flight(there) == {"a": 7, "c": 0}
+
+
 def test_models_and_look_ups() -> None:
     fleet = LiveFleet([replica("a", "m", "n"), replica("b", "n", "o"), replica("c")])
     assert fleet.models() == ("m", "n", "o")

@@ -1,6 +1,6 @@
 """The live fleet: which replicas there are, how they fare and how many calls each has in flight."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, structs
 
@@ -194,6 +194,11 @@ class LiveFleet:
             if known is None or known.load.replica != state.replica:
                 self.put(state.replica)
             self.mark(name, state.healthy, state.reason)
+
+    def counted(self, in_flight: Mapping[ReplicaId, int]) -> None:
+        """So many calls are on each replica, by the count of those who send them: for whoever sends none."""
+        for name, state in self._states.items():
+            state.load.in_flight = in_flight.get(name, 0)
 
     def _updated(self) -> None:
         self._view = None

@@ -18,6 +18,7 @@ from headway.app.workers.child import Task
 from headway.app.workers.process import WorkerProcess
 from headway.core.clock import SystemClock
 from headway.core.errors import HeadwayError
+from headway.core.fleet import ReplicaId
 from headway.gateway.bus import Bus
 from headway.gateway.deadlines import Deadlines, beat_for
 from headway.gateway.door_opening import declare_tenants
@@ -34,7 +35,7 @@ _LOG: Final = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 1.0
 """What a worker may take to tell its figures; where it takes longer, those count that it told last."""
 _LOOK_SECONDS: Final = 5.0
-"""How often figures are asked for unasked, so that a worker that dies takes no more with it than what came since."""
+"""How often figures are asked for unasked: a worker that dies takes no more with it, the dashboard is no older."""
 
 
 class Several:
@@ -171,6 +172,7 @@ class Several:
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             await self._refresh()
+            self._beside.fleet.counted(await self._all_in_flight())
 
     async def _refresh(self) -> None:
         async def ask(worker: WorkerProcess) -> None:
@@ -197,9 +199,9 @@ class Several:
         ).encode()
         return summed([own, *[worker.page for worker in self._workers]], self._departed) + self._beside.page()
 
-    async def _all_in_flight(self) -> Counter[str]:
+    async def _all_in_flight(self) -> Counter[ReplicaId]:
         told = await asyncio.gather(*[worker.asked(words.IN_FLIGHT, _ANSWER_SECONDS) for worker in self._workers])
-        total: Counter[str] = Counter()
+        total: Counter[ReplicaId] = Counter()
         for one in told:
             if one is not None:
                 total.update(words.read_in_flight(one))
