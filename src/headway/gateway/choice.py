@@ -4,20 +4,20 @@ from typing import Final
 
 from msgspec import structs
 
+from headway.gateway.breakers import Breakers
 from headway.gateway.wiring import Wiring
 from headway.policy.route import RouteDecision, RouteRequest
 
 _PASSED_OVER: Final = "All replicas that could answer fail calls; as there is no other, this one is asked all the same."
 
 
-def choose(wiring: Wiring, request: RouteRequest, now: float) -> RouteDecision:
+def choose(wiring: Wiring, request: RouteRequest, breakers: Breakers, now: float) -> RouteDecision:
     """The policy's decision at ``now``. Where breakers bar all that could answer, they are passed over.
 
     A breaker is there to have calls answered elsewhere. Where there is no elsewhere it would only turn failures of
     some calls into failures of all.
     """
-    view, breakers = wiring.fleet.view(), wiring.passes.breakers
-    barred = None if breakers is None else breakers.barred(now)
+    view, barred = wiring.fleet.view(), breakers.barred(now)
     if not barred:
         return wiring.policy.decide(request, view, now)
     spared = structs.replace(request, excluded=request.excluded | barred)

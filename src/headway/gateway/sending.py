@@ -85,7 +85,10 @@ class Sending(Attempts):
                 self.failed(problem)
             return
         record.receipt = self._receipt(decision)
-        self.lead(decision.replica, now, wait=True)
+        if errand.wiring.passes.leading is None:
+            self._begin(decision.replica, now)
+        else:
+            self.lead(decision.replica, now, wait=True)
 
     def lead(self, replica: Replica, now: float, *, wait: bool) -> None:
         """As `Follower.lead`."""
@@ -105,7 +108,10 @@ class Sending(Attempts):
         wiring, record = self._errand.wiring, self._errand.record
         if (turns := wiring.passes.turns) is not None:
             return turns.beside(record, self._errand.asks, excluded, now)
-        return choose(wiring, RouteRequest(model=record.model, task=record.task, excluded=excluded), now)
+        request = RouteRequest(model=record.model, task=record.task, excluded=excluded)
+        if wiring.passes.breakers is None:
+            return wiring.policy.decide(request, wiring.fleet.view(), now)
+        return choose(wiring, request, wiring.passes.breakers, now)
 
     def _receipt(self, decision: RouteDecision) -> Receipt:
         """The decision's, with what else was decided about the call."""
@@ -114,7 +120,8 @@ class Sending(Attempts):
         return structs.replace(receipt, notes=notes + receipt.notes) if notes else receipt
 
     def _begin(self, replica: Replica, now: float) -> None:
-        self._note_setback(now)
+        if self._tried is not None:
+            self._note_setback(now)
         self._errand.record.replica = replica.id
         attempt = self._attempt = self._attempted(replica, now)
         attempt.start()
@@ -327,8 +334,10 @@ class Sending(Attempts):
 
     def end(self) -> None:
         """The call has ended: write down what was learnt, and give back what it held."""
-        self._stop_waiting()
-        self._leads_no_more()
+        if self._timer is not None:
+            self._stop_waiting()
+        if self._errand.wiring.passes.leading is not None:
+            self._leads_no_more()
         if self._overdue is not None:
             self._overdue.cancel()
         attempt, self._attempt = self._attempt, None
