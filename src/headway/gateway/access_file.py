@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -66,7 +66,10 @@ class AccessFile:
         self._lock = threading.Lock()
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            # Only a file that is not there: to close it once would drop the locks of this process's other connections,
+            # and the next process to leave would take the log away under them.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
         try:
             with self._explained():
