@@ -15,6 +15,7 @@ from headway.core.fleet import Replica, ReplicaId
 from headway.gateway.fake import FakeEngine
 from headway.gateway.naming import Naming
 from headway.policy.models.catalog import Alias, catalog
+from headway.policy.routing.least_loaded import LeastLoaded
 
 
 def fleet(engine: FakeEngine) -> Replica:
@@ -75,6 +76,16 @@ async def test_a_pin_ends_by_itself() -> None:
         await asked(served, "fast")
         assert json.loads((await served.ask(admin("GET"))).body) == {"pins": []}
     assert [request["model"] for request in engine.requests] == ["small", "large"]
+
+
+async def test_a_pin_outlives_a_new_configuration() -> None:
+    async with FakeEngine() as engine, serving(fleet(engine), naming=naming()) as served:
+        assert (await served.ask(admin("POST", {"to": "small", "seconds": 60, "model": "large"}))).status == 200
+        served.gateway.rewire(LeastLoaded(), None)
+        await asked(served, "large")
+        served.gateway.rewire(LeastLoaded(), naming())
+        await asked(served, "large")
+    assert [request["model"] for request in engine.requests] == ["small", "small"]
 
 
 @pytest.mark.parametrize(
