@@ -81,7 +81,8 @@ class Archive:
         with self._explained():
             if not readonly:
                 path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+                with suppress(FileExistsError):  # to close it once would drop the locks of other connections to it
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
             mode = "ro" if readonly else "rw"
             self._db = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=patience, isolation_level=None

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain, islice
@@ -351,8 +351,10 @@ def _insert(rows: int) -> str:
 
 
 def _create_private(path: Path) -> None:
+    """Only a file that is not there: to close it once would drop the locks of this process's other connections."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _file(path: Path) -> tuple[int, int] | None:
