@@ -13,7 +13,7 @@ from headway.core.fleet import FleetView
 from headway.core.span import ModelCall, Span
 from headway.gateway.fake import FakeEngine, Reply
 from headway.gateway.scheduling import Scheduling
-from headway.policy.route import RouteDecision, RouteEvent, RouteRequest
+from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteRequest
 from headway.policy.routing.expected_seconds import ExpectedSeconds
 
 FIRST = 8
@@ -232,3 +232,38 @@ async def test_a_policy_that_wants_all_is_told_all_without_a_schedule_and_nothin
             await gated.until_asked(3 * FIRST)
             gated.gate.set()
         assert {task.result().status for task in asking} == {200}
+
+
+class Elsewhere(ExpectedSeconds):
+    """A policy that always wants the last replica, and cannot bear to be told of the end of calls."""
+
+    name = "elsewhere"
+
+    def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
+        chosen = super().decide(request, view, now)
+        return RouteDecision(replica=view.loads[-1].replica, receipt=chosen.receipt)
+
+    def observe(self, event: RouteEvent) -> None:
+        if isinstance(event, RouteDone):
+            raise ZeroDivisionError
+        super().observe(event)
+
+
+async def test_a_policy_in_the_shadow_is_counted_and_noted_and_harms_no_call() -> None:
+    async with (
+        FakeEngine() as one,
+        FakeEngine() as two,
+        serving(one, two, policy=ExpectedSeconds(), scheduling=Scheduling(), tried=Elsewhere()) as served,
+    ):
+        answer = await ask(served, "t", messages=[{"role": "user", "content": "tell me a story " * 50}])
+        assert answer.status == 200
+        _, call = await served.call()
+        assert call.route is not None
+        if call.replica == "r0":
+            (note,) = call.route.notes
+            assert note.startswith("elsewhere, which is tried in the shadow, would have sent it to r1, expected ")
+        page = (await served.ask(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")).body
+        other = call.replica == "r0"
+        assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="same"} %d\n' % (not other) in page
+        assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="other"} %d\n' % other in page
+        assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="failed"} 1\n' in page

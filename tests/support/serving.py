@@ -176,6 +176,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     tariff: Tariff | None = None,
     passes: Passes | None = None,
     scheduling: Scheduling | None = None,
+    tried: RoutePolicy | None = None,
 ) -> AsyncGenerator[Served]:
     """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
     replicas = [
@@ -185,7 +186,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     written = SpanList()
     fleet, clock, policy = LiveFleet(replicas), clock or SystemClock(), policy or LeastLoaded()
     identifier = identifier or Identifier(Ids(), measure=scheduling is not None)
-    turns = open_turns(scheduling, policy, fleet, identifier, clock)
+    turns = open_turns(scheduling, policy, fleet, identifier, clock, tried=tried)
     with Recorder(written, capacity=10_000, interval=0.01) as recorder:
         gateway = Gateway(
             fleet,

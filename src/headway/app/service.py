@@ -138,6 +138,7 @@ class Front:
         self._door = None if service.keeping is None else open_door(service.keeping, fleet, service.prices, clock)
         self._tariff = Tariff(service.prices, OwnModels(fleet)) if service.caching is not None else None
         scheduling = service.scheduling
+        tried = None if scheduling is None or scheduling.shadow is None else load(scheduling.shadow)
         measure = scheduling is not None or wants_all(self._policy) or service.fanout is not None
         identifier = Identifier(new_id=Ids(clock).task, measure=measure, shared=siblings is not None)
         self.gateway = Gateway(
@@ -154,7 +155,7 @@ class Front:
                 siblings=siblings,
                 cache=opening_of(service.caching),
                 tariff=self._tariff,
-                turns=open_turns(scheduling, self._policy, fleet, identifier, clock),
+                turns=open_turns(scheduling, self._policy, fleet, identifier, clock, tried=tried),
                 batch=frozenset() if scheduling is None else scheduling.batch,
                 retries=None if service.retries is None else Retrying(service.retries),
                 breakers=None if service.breakers is None else Breakers(service.breakers),

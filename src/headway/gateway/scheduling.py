@@ -12,6 +12,7 @@ from headway.policy.order.orders import EarliestDeadline, FirstCome, LeastAttain
 from headway.policy.order.waiting import Order
 from headway.policy.route import RoutePolicy
 from headway.policy.schedule import PATIENCE, Scheduler
+from headway.policy.shadow import Shadow
 
 OrderName = Literal["first-come", "least-attained", "earliest-deadline", "longest-path"]
 DEFAULT: Final = "expected-seconds"
@@ -31,6 +32,8 @@ class Scheduling(Struct, frozen=True, kw_only=True):
     """Of tenants, by id; 1 for those not named."""
     batch: frozenset[str] = frozenset()
     """Tenants and keys, by id, whose calls are batch where they do not say otherwise."""
+    shadow: str | None = None
+    """A routing policy, by name, that is asked, too, and not heeded."""
     most_waiting: int = MOST
     longest_wait: float = LONGEST
 
@@ -41,7 +44,13 @@ def wants_all(policy: RoutePolicy) -> bool:
 
 
 def open_turns(
-    scheduling: Scheduling | None, policy: RoutePolicy, fleet: LiveFleet, identifier: Identifier, clock: Clock
+    scheduling: Scheduling | None,
+    policy: RoutePolicy,
+    fleet: LiveFleet,
+    identifier: Identifier,
+    clock: Clock,
+    *,
+    tried: RoutePolicy | None = None,
 ) -> Turns | None:
     """The scheduler at work; ``None``: calls are sent as they come, and the policy wants to know no more of them.
 
@@ -51,6 +60,7 @@ def open_turns(
         fleet: the engines.
         identifier: measures prompts.
         clock: for times.
+        tried: another policy, that is asked too and not heeded.
     """
     if scheduling is None:
         if not wants_all(policy):
@@ -63,11 +73,13 @@ def open_turns(
         admit_tasks=scheduling.admit_tasks,
         patience=scheduling.patience,
     )
+    shadow = None if tried is None else Shadow(tried, scheduler.known.seconds)
     return Turns(
         scheduler,
         fleet,
         identifier.prompt,
         clock,
+        shadow=shadow,
         most=scheduling.most_waiting,
         longest=scheduling.longest_wait,
     )

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from math import ceil
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct, structs
 
@@ -24,8 +24,10 @@ from headway.policy.order.queue import LANES
 from headway.policy.order.waiting import Waiting
 from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteLost, RouteRequest, RouteStarted
 from headway.policy.schedule import Dispatch, Scheduler
+from headway.policy.shadow import Shadow
 from headway.wire.dialect import Asked
 
+T = TypeVar("T")
 MOST: Final = 1_000
 LONGEST: Final = 300.0
 _BEAT: Final = 0.1
@@ -68,6 +70,7 @@ class Turns:
         fleet: whose view it decides on.
         prompts: tells the prompt of a call that was identified just now.
         clock: for times.
+        shadow: another policy that is tried.
         most: calls that may wait; one more is turned away at once.
         longest: seconds that one may wait.
     """
@@ -79,6 +82,7 @@ class Turns:
         prompts: Callable[[SpanId], tuple[Prefix, ...]],
         clock: Clock,
         *,
+        shadow: Shadow | None = None,
         most: int = MOST,
         longest: float = LONGEST,
     ) -> None:
@@ -88,6 +92,7 @@ class Turns:
         self._clock = clock
         self.breakers: Breakers | None = None
         """Bar replicas that fail calls; ``None``: nothing does."""
+        self._shadow = shadow
         self._most = most
         self._longest = longest
         self._unforeseen = Unforeseen()
@@ -116,6 +121,22 @@ class Turns:
             ),
             *histograms("headway_queue_seconds", "What calls waited for their turn that had to.", [({}, self._waits)]),
         ]
+        if (shadow := self._shadow) is not None:
+            counts = (("same", shadow.same), ("other", shadow.other), ("failed", shadow.failed))
+            lines += [
+                *family(
+                    "headway_shadow_decisions_total",
+                    "counter",
+                    "What the policy that is tried would have done.",
+                    [({"policy": shadow.name, "outcome": outcome}, count) for outcome, count in counts],
+                ),
+                *family(
+                    "headway_shadow_saved_seconds",
+                    "gauge",
+                    "By how much sooner answers were expected where it would have sent their calls elsewhere.",
+                    [({"policy": shadow.name}, shadow.saved)],
+                ),
+            ]
         return ("\n".join(lines) + "\n").encode()
 
     def close(self) -> None:
@@ -202,6 +223,8 @@ class Turns:
             self._scheduler.observe(event)
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, which is no reason to fail a call
             self._unforeseen.met(error)
+        if self._shadow is not None:
+            self._try(self._shadow, lambda shadow: shadow.observe(event))
         if self._held:
             self._pump(self._clock.now())
 
@@ -259,8 +282,23 @@ class Turns:
             self._refuse(step, now)
             return
         holding = self._held.pop(step.waiting.request.call, None)
-        if holding is not None:
-            self._decided(holding, step.decision, now)
+        if holding is None:
+            return
+        if self._shadow is not None and step.decision.replica is not None:
+            request, replica, view = step.waiting.request, step.decision.replica.id, self._view(now)
+            note = self._try(self._shadow, lambda shadow: shadow.sent(request, replica, view, now))
+            if note is not None:
+                holding.record.notes += (note,)
+        self._decided(holding, step.decision, now)
+
+    def _try(self, shadow: Shadow, what: Callable[[Shadow], T]) -> T | None:
+        """Do something with the policy that is tried; whatever it does, no call is harmed."""
+        try:
+            return what(shadow)
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
+            shadow.failed += 1
+            self._unforeseen.met(error)
+        return None
 
     def _decided(self, holding: _Holding, decision: RouteDecision, now: float) -> None:
         self._note(holding, now)

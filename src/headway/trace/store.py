@@ -120,6 +120,14 @@ class Store:
         except msgspec.MsgspecError as error:
             raise self._unreadable(task, error) from error
 
+    def beginning(self, beginning: str) -> tuple[Span, ...]:
+        """The first few spans, of whichever tasks, whose own id begins so."""
+        with self._lock, self._explained():
+            rows = self._db.execute(
+                "SELECT body FROM span WHERE id >= ?1 AND id < ?1 || char(0x10ffff) LIMIT ?2", (beginning, _CANDIDATES)
+            ).fetchall()
+        return tuple(self._decoder.decode(body) for (body,) in rows)
+
     def tasks(self, limit: int = 20, *, errors: bool = False, model: str | None = None) -> tuple[TaskRow, ...]:
         """The tasks that were active last, newest first.
 

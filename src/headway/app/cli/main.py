@@ -24,6 +24,7 @@ from headway.app.cli import (
     serve,
     tasks,
     tenants,
+    why,
 )
 from headway.app.cli.stop import told
 from headway.core.errors import HeadwayError
@@ -48,6 +49,7 @@ compare.register(app)
 formats.register(app)
 import_.register(app)
 tasks.register(app)
+why.register(app)
 pins.register(app)
 keys.register(app)
 tenants.register(app)

@@ -134,6 +134,7 @@ def _scheduling(file: File) -> scheduling.Scheduling | None:
         patience=written.patience,
         weights=written.weights,
         batch=frozenset(written.batch),
+        shadow=written.shadow,
         most_waiting=written.most_waiting,
         longest_wait=written.longest_wait,
     )

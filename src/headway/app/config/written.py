@@ -109,6 +109,8 @@ class Schedule(Table):
     """Shares of tenants that wait at the same time, by tenant; 1 for those not named."""
     batch: list[str] = Field(default=[])
     """Tenants, or ids of keys, whose calls are batch where their header x-headway-lane does not say otherwise."""
+    shadow: str | None = None
+    """Another routing policy, by name, that is tried: what it would have done is counted and noted."""
     most_waiting: Annotated[int, Field(ge=0)] = _SCHEDULING.most_waiting
     """Calls that may wait; one more is refused at once."""
     longest_wait: Wait = _SCHEDULING.longest_wait
