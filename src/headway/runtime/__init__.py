@@ -1,5 +1,7 @@
 """Agents as distributed systems, in ordinary Python: scatter, gather, judge, under a budget. See docs/runtime.md."""
 
+from headway.runtime.durable import Durable, Engine, Local, Standing
+from headway.runtime.durable_dbos import DbosEngine
 from headway.runtime.flow import Figures, Flow
 from headway.runtime.ledger import GroupedLedger, SqliteTable
 from headway.runtime.ledger_postgres import PostgresTable
@@ -17,6 +19,9 @@ __all__ = [
     "Amount",
     "BackTo",
     "Budget",
+    "DbosEngine",
+    "Durable",
+    "Engine",
     "Failure",
     "Figures",
     "Flow",
@@ -25,6 +30,7 @@ __all__ = [
     "How",
     "Lane",
     "Ledger",
+    "Local",
     "Models",
     "Paid",
     "Pipeline",
@@ -38,6 +44,7 @@ __all__ = [
     "Said",
     "SqliteTable",
     "Stage",
+    "Standing",
     "Started",
     "Task",
     "Tolerant",

@@ -29,6 +29,7 @@ class Said(Struct, frozen=True, kw_only=True):
     """Text for the user: a finding, or a piece of an answer. What was said by one stage in a row may come joined."""
 
     stage: str
+    """The outermost scatter or pipeline stage that it was said in; empty: the task itself."""
     text: str
 
 

@@ -96,7 +96,7 @@ class Run:
 
     @property
     def stage(self) -> str:
-        """The stage of the task that it belongs to: the outermost scatter above it, or the task itself."""
+        """The stage of the task that it belongs to: the outermost scatter above it; empty in the task itself."""
         return (*self.path.split("/", 2), "")[1]
 
     @property

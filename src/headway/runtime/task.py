@@ -110,8 +110,13 @@ class Started(Awaitable[R]):
 
     def __await__(self) -> Generator[Any, None, R]:
         """Its result, or what it failed of."""
+        return self.running.__await__()
+
+    @property
+    def running(self) -> "asyncio.Task[R]":
+        """What runs it."""
         assert self.work is not None  # noqa: S101 - a runtime sets it where it makes this
-        return self.work.__await__()
+        return self.work
 
     @property
     def spent(self) -> Amount:
@@ -124,8 +129,7 @@ class Started(Awaitable[R]):
 
     async def cancel(self) -> None:
         """Stop it, and all that it started. What does not heed is left to itself after a second and logged."""
-        assert self.work is not None  # noqa: S101 - as above
-        await stop({self.work}, str(self.id))
+        await stop({self.running}, str(self.id))
 
 
 class Runtime:
@@ -165,7 +169,11 @@ class Runtime:
 
     def start(self, task: Task[P, R], *args: P.args, **kwargs: P.kwargs) -> Started[R]:
         """Start a task."""
-        return self.resume(self._spans.new_task(), task, *args, **kwargs)
+        return self.resume(self.new_name(), task, *args, **kwargs)
+
+    def new_name(self) -> TaskId:
+        """A name that no task has."""
+        return self._spans.new_task()
 
     def resume(self, name: TaskId, task: Task[P, R], *args: P.args, **kwargs: P.kwargs) -> Started[R]:
         """Start the task called ``name`` again, or for the first time; what it paid for before it is given again."""
