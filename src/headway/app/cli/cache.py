@@ -87,7 +87,7 @@ def _lines(shown: "Shown") -> list[str]:
 
     memory = shown.memory
     lines = [
-        f"kept     {memory.entries:,} in {memory.bytes:,} of {memory.limit:,} bytes",
+        f"answers  {memory.entries:,} in {memory.bytes:,} of {memory.limit:,} bytes",
         "gone     " + ", ".join(f"{count:,} {reason}" for reason, count in shown.removed.items()),
         f"waiting  {memory.waiters:,} calls for {memory.waiting:,} under way",
     ]
