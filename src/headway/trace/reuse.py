@@ -58,8 +58,8 @@ def counted(case: Study) -> bool:
     return all(type(work) is not ModelCall or _computed(work) is not None for work in works)
 
 
-def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float] | None:
-    """What call ``i`` would have had to read without a cache: tokens from the cache, and how much longer its prefill.
+def cold(case: Study, i: int, prefill: Mapping[int, float], gone: int = 0) -> tuple[int, float] | None:
+    """What call ``i`` would have had to read without a cache: how many tokens more, and how much longer its prefill.
 
     By the task's own rate: seconds of prefill / tokens computed, over all calls of which both are known. A call that
     computed little says little of the rate, for it pays what any call pays.
@@ -68,6 +68,7 @@ def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float]
         case: the task.
         i: the call.
         prefill: seconds of prefill of each call.
+        gone: tokens of its prompt that would not be in it.
     """
     seconds = tokens = 0.0
     for one in case.held.calls:
@@ -79,7 +80,8 @@ def cold(case: Study, i: int, prefill: Mapping[int, float]) -> tuple[int, float]
     total, computed = (call.usage.input_tokens, _computed(call)) if type(call) is ModelCall else (None, None)
     if total is None or computed is None or not 0 <= computed <= total or not tokens or not prefill.get(i):
         return None
-    return total - computed, max(total * seconds / tokens / prefill[i], 1.0)
+    left = max(total - gone, computed)
+    return left - computed, max(left * seconds / tokens / prefill[i], 1.0)
 
 
 def _kept(call: ModelCall) -> int | None:

@@ -1,10 +1,13 @@
 import pytest
 from findings import told
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 from savings import LOOP, levers, seconds, usage
 from tasks import call, span, step, tool
 
-from headway.core.span import ErrorType, Retrieval
+from headway.core.span import ErrorType, Retrieval, Span
+from headway.trace.levers import rank
 
 
 def test_half_of_a_long_loop() -> None:
@@ -66,12 +69,54 @@ PLAN = [
 
 def test_one_call_computes_what_the_others_had_put_into_the_cache() -> None:
     found = levers(PLAN)["answer in one call"]
-    # all before c, 8 s, but c computes its 2000 tokens at .75 + 1 + 1 s for 1000 + 1400 + 1000, not in 1 s
-    assert round(found.seconds, 9) == round(8 - (2000 * 2.75 / 3400 - 1), 9)
-    # without a and b: 1000 x 1 + 100 x 2 and 1400 x 1 + 100 x 2 micro-USD, less 1000 tokens at .9 more
-    assert (found.tokens, found.cost) == (2600, 1900)
+    # all before c, 8 s, but c computes 2000 tokens less the 100 + 100 that a and b answered, at .75 + 1 + 1 s for
+    # 1000 + 1400 + 1000, not in 1 s
+    assert round(found.seconds, 9) == round(8 - (1800 * 2.75 / 3400 - 1), 9)
+    # without a and b: 1000 x 1 + 100 x 2 and 1400 x 1 + 100 x 2 micro-USD, less 800 tokens at .9 more
+    assert (found.tokens, found.cost) == (2600, 2080)
     unknown = [call("a", 0, 2, marks=(0.25, 1, 2)), call("b", 2, 4, marks=(2, 3, 4))]
     assert (levers(unknown)["answer in one call"].tokens, levers(unknown)["answer in one call"].cost) == (None, None)
+
+
+def test_one_iteration_fewer_reads_its_part_of_what_one_call_reads() -> None:
+    found = levers(PLAN)
+    # one of the two that go in one call: half of its saving
+    assert found["one iteration fewer"].seconds == pytest.approx(found["answer in one call"].seconds / 2)
+    assert (found["one iteration fewer"].tokens, found["one iteration fewer"].cost) == (1300, 1040)
+    assert "cache hits" not in found["one iteration fewer"].assumes
+
+
+def test_a_prompt_that_is_too_short_for_earlier_answers_holds_none_of_them() -> None:
+    begun_anew = [*PLAN[:2], call("c", 8, 11.25, marks=(8.25, 9.25, 11.25), usage=usage(1200, 201, cached=1000))]
+    # 200 tokens were computed in 1 s, so 2600 in 2.75; 1200 take longer than that second, and none is spared
+    assert round(levers(begun_anew)["answer in one call"].seconds, 9) == round(8 - (1200 * 2.75 / 2600 - 1), 9)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[Span]:
+    """Calls one after the other, of growing or shrinking prompts, partly cached, and look-ups between them."""
+    spans, at = list[Span](), 0.0
+    for number in range(draw(st.integers(2, 6))):
+        if draw(st.booleans()):
+            end = at + draw(st.floats(0.1, 5))
+            spans.append(span(f"r{number}", at, end, Retrieval(source="index")))
+            at = end
+        first, last = (at + draw(st.floats(0.1, 9)) for _ in range(2))
+        first, last = min(first, last), max(first, last)
+        read = draw(st.integers(1, 3000))
+        used = usage(read, draw(st.integers(0, 500)), cached=draw(st.integers(0, read)))
+        spans.append(call(f"c{number}", at, last, marks=(at, first, last), usage=used))
+        at = last + draw(st.floats(0, 2))
+    return spans
+
+
+@given(chains())
+def test_fewer_iterations_never_save_less(spans: list[Span]) -> None:
+    found = {lever.key: lever.seconds for lever in rank(spans)}
+    saved = [found.get(key, 0.0) for key in ("one-iteration-fewer", "half-the-iterations", "one-call")]
+    if "half-the-iterations" not in found:
+        del saved[1]
+    assert saved == sorted(saved)
 
 
 def test_a_tools_result_cannot_be_had_without_the_call_that_asked_for_it() -> None:

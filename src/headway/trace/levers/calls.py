@@ -1,9 +1,12 @@
 """Fewer calls: iterations left out, or all but the answer."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import inf
 from typing import Final
 
-from headway.core.money import Price
+from msgspec import Struct
+
 from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.core.spent import Sum
 from headway.trace.change import Change
@@ -23,29 +26,36 @@ SIMPLE: Final = 6
 def fewer_iterations(case: Case) -> Iterable[Lever]:
     """One iteration fewer, and half of them: of average length.
 
-    Where the only one that could go is all that comes before the answer, `one_call` is that change, better told.
+    Where the only one that could go is all that comes before the answer, `one_call` is that change, better told. Where
+    it is told beside them, the answer reads here as it does there, in proportion, and fewer iterations never save less.
     """
     turns = droppable(case)
-    if len(turns) == 1 and _answers_at_once(case):
+    whole = next(iter(one_call(case)), None)
+    if len(turns) == 1 and whole is not None:
         return
-    for number in sorted({1, len(turns) // 2} - {0}) if turns else ():
+    most = inf if whole is None else whole.seconds
+    reading = None if whole is None else _reading(case)
+    for number in sorted({1, len(turns) // 2} - {0}, reverse=True) if turns else ():
         change = Change(case.study)
         left = thin_out(case, change, number)
-        yield predicted(
-            case,
-            change,
-            part(spared(case, [turn.call for turn in turns]), 1 - left),
-            Advice(
-                key="one-iteration-fewer" if number == 1 else "half-the-iterations",
-                name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
-                assumes="Iterations of average length are not needed, nor what their tools found; the last one, the"
-                f" answer, stays, and its cache hits with it. {left_alone(case)}".rstrip(),
-                tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
-                rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
-                how=f"Put into the first prompt what the loop goes to look for{_more_at_once(case, turns)}, and limit"
-                " the number of steps.",
-            ),
+        saved = spared(case, [turn.call for turn in turns])
+        if reading is not None:
+            reading.lengthen(case, change, 1 - left)
+            saved = reading.less(case, saved)
+        reads = _READS[whole is None, reading is not None]
+        advice = Advice(
+            key="one-iteration-fewer" if number == 1 else "half-the-iterations",
+            name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
+            assumes="Iterations of average length are not needed, nor what their tools found; the last one, the"
+            f" answer, stays, {reads} {left_alone(case)}".rstrip(),
+            tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
+            rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
+            how=f"Put into the first prompt what the loop goes to look for{_more_at_once(case, turns)}, and limit"
+            " the number of steps.",
         )
+        lever = predicted(case, change, part(saved, 1 - left), advice, most)
+        most = lever.seconds
+        yield lever
 
 
 def _more_at_once(case: Case, turns: Sequence[Turn]) -> str:
@@ -61,7 +71,6 @@ def one_call(case: Case) -> Iterable[Lever]:
         return
     turns, held, kinds = case.study.turns, case.study.held, case.study.tree.kinds
     answer = turns[-1].call
-    span, call = case.call(answer)
     tries = last_tries(case.study.again, held.calls)
     gone = {i for i in _before(case, answer) if kinds[i] is ModelCall and tries[i] != answer}
     lead_in = {stretch.node for stretch in case.study.lead_in if stretch.is_gap}
@@ -75,22 +84,21 @@ def one_call(case: Case) -> Iterable[Lever]:
             change.tail[i] = 0.0
         if (i in gone or held.holder[i] in gone) and i not in lead_in:
             change.drop_gap(i)
-    prefill: dict[int, float] = {}
-    for share in case.shares[PREFILL]:
-        prefill[share.owner] = prefill.get(share.owner, 0.0) + share.seconds
-    warm = cold(case.study, answer, prefill)
-    cached, longer = warm or (0, 1.0)
-    change.scale(case.shares[PREFILL], lambda i: longer if i == answer else 1.0)
+    reading = _reading(case)
+    saved = spared(case, [i for i in held.calls if i in gone])
+    if reading is not None:
+        reading.lengthen(case, change, 1.0)
+        saved = reading.less(case, saved)
     yield predicted(
         case,
         change,
-        _less(spared(case, [i for i in held.calls if i in gone]), cached, case.prices(call, span.start)),
+        saved,
         Advice(
             key="one-call",
             name="answer in one call",
             assumes="What is in the last call's prompt can be had without the calls before it. None of them called a"
             " tool; but results that an agent writes into its prompt as plain text do not show. "
-            + _READ_COLD[warm is not None],
+            + _READ_COLD[reading is not None],
             tradeoff="Hard questions are answered without a plan: measure the quality of both paths.",
             rule="Planning overhead = E2E - (lead-in + retrieval + the last call).",
             how="Send simple questions down a direct path: retrieve, then one call; plan only where that fails.",
@@ -99,17 +107,59 @@ def one_call(case: Case) -> Iterable[Lever]:
 
 
 _READ_COLD: Final = {
-    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at the task's rate.",
+    True: "What it took from the cache, which the earlier calls had filled, it computes itself, at the task's rate; but"
+    " not what they had answered, which would not be in it.",
     False: "Whether the earlier calls filled a cache for it is unknown and not counted.",
 }
 
 
-def _less(saved: Saved, cached: int, price: Price | None) -> Saved:
-    """``saved``, less what ``cached`` input tokens cost more when they are computed."""
-    if price is None or price.cache_read is None or not cached:
-        return saved
-    more = -(-cached * (price.input - price.cache_read) // 1_000_000)
-    return Saved(saved.tokens, Sum(max(saved.cost.total - more, 0), saved.cost.known, saved.cost.of))
+_READS: Final = {
+    (True, False): "and its cache hits with it.",
+    (False, False): "and whether the others filled a cache for it is unknown and not counted.",
+    (False, True): "and reads itself, at the task's rate, its part of what the others had put into the cache for it.",
+}
+
+
+class _Reading(Struct, frozen=True):
+    """What the answer reads by itself when no call before it has."""
+
+    answer: int
+    tokens: int
+    """Of its prompt: computed then, and taken from the cache now."""
+    longer: float
+    """How many times as long its prefill is."""
+
+    def lengthen(self, case: Case, change: Change, part: float) -> None:
+        """Have it read this part of that."""
+        factor = 1.0 + part * (self.longer - 1.0)
+        change.scale(case.shares[PREFILL], lambda i: factor if i == self.answer else 1.0)
+
+    def less(self, case: Case, saved: Saved) -> Saved:
+        """``saved``, less what these tokens cost more when they are computed."""
+        span, call = case.call(self.answer)
+        price = case.prices(call, span.start)
+        if price is None or price.cache_read is None or not self.tokens:
+            return saved
+        more = -(-self.tokens * (price.input - price.cache_read) // 1_000_000)
+        return Saved(saved.tokens, Sum(max(saved.cost.total - more, 0), saved.cost.known, saved.cost.of))
+
+
+def _reading(case: Case) -> _Reading | None:
+    """What the loop's answer would read by itself, without the calls before it and what they answered."""
+    answer = case.study.turns[-1].call
+    prefill: dict[int, float] = {}
+    for share in case.shares[PREFILL]:
+        prefill[share.owner] = prefill.get(share.owner, 0.0) + share.seconds
+    grown = [case.call(turn.call)[1].usage for turn in case.study.turns if not case.study.in_tool[turn.call]]
+    wrote = 0
+    for before, after in pairwise(grown):
+        kept = (before.output_tokens or 0) - (before.reasoning or 0)
+        if before.input_tokens is not None and before.input_tokens + kept <= (after.input_tokens or 0):
+            wrote += kept  # a prompt as long holds the answer before it
+        else:
+            wrote = 0
+    warm = cold(case.study, answer, prefill, wrote)
+    return None if warm is None else _Reading(answer, *warm)
 
 
 def _answers_at_once(case: Case) -> bool:

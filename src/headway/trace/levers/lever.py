@@ -1,6 +1,7 @@
 """A lever, and what it saves in tokens and money."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -63,9 +64,9 @@ class Advice(Struct, frozen=True, kw_only=True):
     how: str
 
 
-def predicted(case: Case, change: Change, saved: Saved, advice: Advice) -> Lever:
-    """The lever whose saving is what the replay of ``case`` with ``change`` is shorter by."""
-    seconds = change.saving()
+def predicted(case: Case, change: Change, saved: Saved, advice: Advice, most: float = inf) -> Lever:
+    """The lever whose saving is what the replay of ``case`` with ``change`` is shorter by, at most ``most`` seconds."""
+    seconds = min(change.saving(), most)
     share = seconds / case.study.e2e if case.study.e2e else 0.0
     return Lever(
         key=advice.key,
