@@ -109,7 +109,8 @@ class AnswerCache:
         self.worth = 0.0
         """Seconds that what is kept now has saved so far."""
         self._slots: dict[CacheKey, _Slot] = {}
-        self._tagged: dict[str, set[CacheKey]] = {}
+        self._tagged: dict[frozenset[str], set[CacheKey]] = {}
+        """By all of their tags together: most answers have the same."""
         self._heap: list[tuple[float, int, CacheKey]] = []
         self._floor = 0.0
         self._tickets = 0
@@ -169,14 +170,17 @@ class AnswerCache:
         self._slots[key] = slot
         self.size += size
         self.worth += (given - 1) * kept.seconds
-        for tag in kept.tags:
-            self._tagged.setdefault(tag, set()).add(key)
+        alike = self._tagged.get(kept.tags)
+        if alike is None:
+            alike = self._tagged[kept.tags] = set()
+        alike.add(key)
         self._rank(key, slot)
         return True
 
     def invalidate(self, tags: Iterable[str]) -> int:
         """Forget every answer that has one of these tags; how many there were."""
-        keys = set[CacheKey]().union(*(self._tagged.get(tag, ()) for tag in tags))
+        wanted = frozenset(tags)
+        keys = set[CacheKey]().union(*(keys for its, keys in self._tagged.items() if not wanted.isdisjoint(its)))
         for key in keys:
             self._drop(key)
         self.figures.invalidated += len(keys)
@@ -207,8 +211,7 @@ class AnswerCache:
         kept = slot.kept
         self.size -= slot.size
         self.worth -= (slot.given - 1) * kept.seconds
-        for tag in kept.tags:
-            keys = self._tagged[tag]
-            keys.discard(key)
-            if not keys:
-                del self._tagged[tag]
+        alike = self._tagged[kept.tags]
+        alike.discard(key)
+        if not alike:
+            del self._tagged[kept.tags]
