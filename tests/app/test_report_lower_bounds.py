@@ -89,6 +89,36 @@ def studied(tasks: Iterable[Imported]) -> SetStudy:
     return study
 
 
+def test_a_cached_share_is_of_the_calls_that_tell() -> None:
+    """A call that reads 1,000 tokens, 250 of them from a cache, and one that reads 2,000 and does not tell."""
+    told, silent = (
+        Usage(input_tokens=1000, output_tokens=1, cache_read=250),
+        Usage(input_tokens=2000, output_tokens=1),
+    )
+    one = imported(1, 2)
+    spans = tuple(
+        replace(span, work=replace(span.work, usage=told if span.id == "c0" else silent))
+        if isinstance(span.work, ModelCall)
+        else span
+        for span in one.spans
+    )
+    report = studied([replace(one, spans=spans)]).report()
+    whose = "the 1,000 tokens of calls that tell (1 of 2)"
+    assert f"Of {whose}, 25.0 % came from a cache." in printed(render_set(report))
+    assert f"25.0 % of {whose}" in words(html_set(report, (), ()))
+    assert f"3,000 tokens in (25.0 % of {whose} from the cache)" in markdown_set(report)
+    document = json.loads(set_json(report, None))
+    assert document["cached_share"] is None
+    assert document["cached_share_known"] == {"share": 0.25, "input_tokens": 1000, "known": 1, "of": 2}
+
+
+def test_a_cached_share_of_all_calls_is_of_all_input_tokens() -> None:
+    report = studied([imported(1, 2)]).report()
+    assert "Of the input tokens, 33.3 % came from a cache." in printed(render_set(report))
+    document = json.loads(set_json(report, None))
+    assert document["cached_share"] == document["cached_share_known"]["share"] == 1 / 3
+
+
 def test_a_task_on_a_terminal(account: TaskAccount) -> None:
     page = printed(render_task(account))
     assert "tokens at least 5,022 at least 5,000 in, at least 22 out (2 of 3 calls report it)" in page

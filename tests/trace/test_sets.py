@@ -135,7 +135,7 @@ def test_a_set_is_spread_and_its_tail_told_apart() -> None:
     assert (looked.name, looked.tasks, looked.share) == ("tool", 1, pytest.approx(9 / 19))
     assert (looked.typical, looked.tail) == (0.0, 9.0)
     assert made.histogram == ((1, 10),)
-    assert made.cached_share == pytest.approx(0.6)
+    assert made.spent.cached_share == pytest.approx(0.6)
     assert made.tools[0].seconds == 9.0
     assert made.models[0].spent.input_tokens.exact == 10_000
     assert made.cost is None

@@ -45,6 +45,14 @@ class Spent(Struct, frozen=True, kw_only=True, array_like=True):
     cache_read: Sum = NOTHING
     cost: Sum = NOTHING
     """Micro-USD."""
+    cache_told: Sum = NOTHING
+    """Input tokens of the calls that tell what of them came from a cache: what `cached_share` is of."""
+
+    @property
+    def cached_share(self) -> float | None:
+        """Cache reads / input tokens of the calls that tell both: of all calls only where `cache_told` is exact."""
+        of = self.cache_told
+        return self.cache_read.total / of.total if of.total and of.known == self.cache_read.known else None
 
 
 def summed(counts: Iterable[int | None]) -> Sum:
@@ -76,4 +84,5 @@ def together(all_spent: Sequence[Spent]) -> Spent:
         tokens=added([one.tokens for one in all_spent]),
         cache_read=added([one.cache_read for one in all_spent]),
         cost=added([one.cost for one in all_spent]),
+        cache_told=added([one.cache_told for one in all_spent]),
     )

@@ -49,4 +49,5 @@ def spent_by(charges: Charges) -> Spent:
         tokens=Sum(read.total + written.total, told, len(usages)),
         cache_read=summed([usage.cache_read for usage in usages]),
         cost=Sum(paid, len(known), len(costs)),
+        cache_told=summed([None if usage.cache_read is None else usage.input_tokens for usage in usages]),
     )

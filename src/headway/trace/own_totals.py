@@ -24,12 +24,14 @@ def in_all(root: Work, calls: Spent) -> Spent:
     spent = calls
     if root.used is not None:
         read, written = root.used.input_tokens, root.used.output_tokens
+        all_read, cached = _total(read, calls.input_tokens), _total(root.used.cache_read, calls.cache_read)
         spent = structs.replace(
             calls,
-            input_tokens=_total(read, calls.input_tokens),
+            input_tokens=all_read,
             output_tokens=_total(written, calls.output_tokens),
             tokens=_total(None if read is None or written is None else read + written, calls.tokens),
-            cache_read=_total(root.used.cache_read, calls.cache_read),
+            cache_read=cached,
+            cache_told=all_read if calls.cache_told.exact is None and cached.exact is not None else calls.cache_told,
         )
     return structs.replace(spent, cost=_total(root.cost, calls.cost))
 

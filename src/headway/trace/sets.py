@@ -115,8 +115,6 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
     """Of all calls of all tasks."""
     step_cost: Spread | None
     """Micro-USD per call of the loop."""
-    cached_share: float | None
-    """Cache reads / input tokens over the tasks of which both are known."""
     recomputed: Spread | None
     retries_cost: Spread | None
     prefill: Line | None
@@ -127,8 +125,6 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
 def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
     """Take a set apart; its tasks in any order."""
     timed = sorted([row for row in rows if row.e2e is not None], key=attrgetter("e2e"))
-    cached = [row.spent for row in rows if None not in {row.spent.cache_read.exact, row.spent.input_tokens.exact}]
-    read = sum(spent.input_tokens.total for spent in cached)
     points = sorted([point for row in rows for point in row.points], key=attrgetter("input_tokens"))
     starts = [row.started_at for row in timed]
     return SetAnatomy(
@@ -156,7 +152,6 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         ),
         spent=together([row.spent for row in rows]),
         step_cost=spread([cost for row in rows for cost in row.step_costs]),
-        cached_share=sum(spent.cache_read.total for spent in cached) / read if read else None,
         recomputed=spread([row.recomputed for row in rows]),
         retries_cost=spread([row.retries_cost for row in rows]),
         prefill=fit(

@@ -6,7 +6,7 @@ from math import floor
 
 from headway.core.money import MicroUsd
 from headway.core.span import Span, ToolUse
-from headway.core.spent import Sum
+from headway.core.spent import Spent, Sum
 from headway.core.task import TaskId
 from headway.trace.waterfall import Bar
 
@@ -111,6 +111,19 @@ def told(one: Sum, noun: str = "call") -> str:
     if not one.known:
         return f"no {noun} reports all of it"
     return f"{one.known:,} of {plural(one.of, noun)} {'reports' if one.known == 1 else 'report'} it"
+
+
+def from_cache(spent: Spent) -> str:
+    """Which share of the input tokens came from a cache, and of whose where not every call tells."""
+    return f"{per_cent(spent.cached_share)}{f' of {whose}' if (whose := cache_tellers(spent)) else ''}"
+
+
+def cache_tellers(spent: Spent) -> str:
+    """Whose input tokens a cached share is of; empty where it is of those of all calls, or unknown."""
+    of = spent.cache_told
+    if of.exact is not None or spent.cached_share is None:
+        return ""
+    return f"the {of.total:,} tokens of calls that tell ({of.known:,} of {of.of:,})"
 
 
 def at_least(exact: float | None, least: float | None, figure: Callable[[float], str], *, short: bool = False) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.app.report.document import FindingLine, LeftOut, finding_line, left_out_of
-from headway.app.report.sums import AtLeast, Sum, at_least, sum_of
+from headway.app.report.sums import AtLeast, CachedShare, Sum, at_least, cached_share, cached_share_known, sum_of
 from headway.trace.facts import CallPoint, TaskFacts
 from headway.trace.set_study import ChangedSet, LeverRow, SetReport
 from headway.trace.sets import Row, SetAnatomy, Spread
@@ -153,6 +153,8 @@ class SetAccount(Struct, frozen=True, kw_only=True):
     step_cost_usd_micro: Spreading | None
     retries_cost_usd_micro: Spreading | None
     cached_share: float | None
+    cached_share_known: CachedShare | None
+    """Of the calls that tell it, which are all of them where ``cached_share`` is known."""
     prefill: Line | None
     """``slope`` is seconds per computed token, ``intercept`` seconds."""
     scatter: tuple[CallPoint, ...]
@@ -195,7 +197,8 @@ def set_json(report: SetReport, intake: Intake | None) -> str:
         at_least=at_least(made.spent),
         step_cost_usd_micro=_spread(made.step_cost),
         retries_cost_usd_micro=_spread(made.retries_cost),
-        cached_share=made.cached_share,
+        cached_share=cached_share(made.spent),
+        cached_share_known=cached_share_known(made.spent),
         prefill=made.prefill,
         scatter=made.scatter,
         findings=tuple(map(finding_line, report.findings)),

@@ -9,6 +9,7 @@ from rich.text import Text
 from headway.app.report.figures import (
     UNKNOWN,
     at_least,
+    cache_tellers,
     count,
     counted,
     dollars,
@@ -182,8 +183,9 @@ def _histogram(made: SetAnatomy) -> Iterable[RenderableType]:
     yield Grid(("N", "tasks", ""), rows, words=True) if rows else Text("No task has a model call.")
     if made.prefill is not None:
         yield Text(_reading(made.prefill))
-    if made.cached_share is not None:
-        yield Text(f"Of the input tokens, {per_cent(made.cached_share)} came from a cache.")
+    if made.spent.cached_share is not None:
+        whose = cache_tellers(made.spent) or "the input tokens"
+        yield Text(f"Of {whose}, {per_cent(made.spent.cached_share)} came from a cache.")
 
 
 def _reading(line: Line) -> str:

@@ -27,6 +27,29 @@ class AtLeast(Struct, frozen=True, kw_only=True):
     cost_usd_micro: Sum
 
 
+class CachedShare(Struct, frozen=True, kw_only=True):
+    """Cache reads / input tokens, of the calls that tell both."""
+
+    share: float
+    input_tokens: int
+    """Of those calls: what it is a share of."""
+    known: int
+    """So many calls..."""
+    of: int
+    """...out of so many."""
+
+
+def cached_share(took: spent.Spent) -> float | None:
+    """Cache reads / input tokens; unknown unless every call tells both."""
+    return None if took.cache_told.exact is None else took.cached_share
+
+
+def cached_share_known(took: spent.Spent) -> CachedShare | None:
+    """The same of the calls that tell both; ``None`` where none does."""
+    of, share = took.cache_told, took.cached_share
+    return None if share is None else CachedShare(share=share, input_tokens=of.total, known=of.known, of=of.of)
+
+
 def at_least(took: spent.Spent) -> AtLeast:
     """What calls took, for machines."""
     return AtLeast(

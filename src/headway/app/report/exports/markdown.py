@@ -9,6 +9,7 @@ from headway.app.report.figures import (
     counted,
     dollars,
     fixed,
+    from_cache,
     paid,
     per_cent,
     plural,
@@ -103,7 +104,7 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
         if row.spread is not None and row.name.removesuffix(AT_LEAST) in _SPREADS
     ]
     lines += _table(("95 % interval in brackets", "known", "p50", "p95", "p99"), spreads, most=2 * len(_SPREADS))
-    lines += ["", f"In all: {_sums(made.spent, per_cent(made.cached_share))}{_known_of(made.spent)}."]
+    lines += ["", f"In all: {_sums(made.spent, from_cache(made.spent))}{_known_of(made.spent)}."]
     phases = [
         (SIGNS[Phase(row.name)].label, per_cent(row.share), *(seconds(s, decimals) for s in (row.typical, row.tail)))
         for row in made.phases
