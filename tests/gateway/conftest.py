@@ -29,6 +29,7 @@ ON_UVLOOP = {
     "test_renewal",
     "test_resend",
     "test_server",
+    "test_siblings",
     "test_telemetry",
     "test_turns",
     "test_unforeseen",

@@ -22,6 +22,7 @@ from headway.gateway.fake import FakeEngine
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.naming import Naming
 from headway.gateway.scheduling import Scheduling, open_turns
+from headway.gateway.siblings import Siblings
 from headway.gateway.tariff import Tariff
 from headway.gateway.turns import Turns
 from headway.gateway.wiring import Passes
@@ -172,6 +173,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     names: tuple[str, ...] = (),
     door: Door | None = None,
     naming: Naming | None = None,
+    siblings: Siblings | None = None,
     cache: Opening | None = None,
     tariff: Tariff | None = None,
     passes: Passes | None = None,
@@ -198,6 +200,7 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
             clock=clock,
             passes=structs.replace(
                 passes or Passes(door=door, naming=naming, cache=cache, tariff=tariff),
+                siblings=siblings,
                 turns=turns,
                 batch=frozenset() if scheduling is None else scheduling.batch,
             ),
