@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from serving import Raw, Served, chat, serving
 
-from headway.core.fleet import FleetView
+from headway.core.fleet import FleetView, Replica, ReplicaId
 from headway.core.span import ModelCall, Span
 from headway.gateway.fake import FakeEngine, Reply
 from headway.gateway.scheduling import Scheduling
@@ -267,3 +267,47 @@ async def test_a_policy_in_the_shadow_is_counted_and_noted_and_harms_no_call() -
         assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="same"} %d\n' % (not other) in page
         assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="other"} %d\n' % other in page
         assert b'headway_shadow_decisions_total{policy="elsewhere",outcome="failed"} 1\n' in page
+
+
+async def test_a_flood_of_batch_leaves_interactive_calls_their_turn() -> None:
+    gated = Gated()
+    async with gated.engines[0] as engine, serving(engine, policy=ExpectedSeconds(), scheduling=Scheduling()) as served:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(ask(served, "first"))
+            await gated.until_asked(1)
+            flood = [group.create_task(served.ask(chat(task(f"batch{n}", "batch")))) for n in range(20)]
+            await served.until_waiting(19, or_more=True)
+            asking = [group.create_task(ask(served, f"later{n}")) for n in range(3)]
+
+            def sent(lane: str) -> int:
+                return sum(one["x-headway-lane"] == lane for one in engine.headers)
+
+            await engine.until(lambda: sent("interactive") == 4)
+            assert sent("batch") <= 1  # a tenth of what the replica is given at a time, one at least
+            gated.gate.set()
+        assert {one.result().status for one in (first, *flood, *asking)} == {200}  # and batch is served
+
+
+async def test_tasks_beyond_what_a_replica_serves_side_by_side_wait_until_one_has_ended() -> None:
+    gated = Gated()
+    async with gated.engines[0] as engine:
+        replica = Replica(id=ReplicaId("r0"), url=engine.url, slots=2)
+        async with (
+            serving(replica, policy=ExpectedSeconds(), scheduling=Scheduling()) as served,
+            asyncio.TaskGroup() as group,
+        ):
+            asking = [group.create_task(ask(served, f"task{n}")) for n in range(3)]
+            await gated.until_asked(2)
+            await served.until_waiting(1)
+            gated.gate.set()
+            await asyncio.wait(asking)
+            assert [one.result().status for one in asking] == [200, 200, 200]
+
+
+async def test_a_forgotten_model_name_leaves_no_queue_behind() -> None:
+    async with full() as (_, served, _):
+        for number in range(3):
+            async with served.connect() as (_, writer):
+                writer.write(chat(task(f"leaver{number}"), model=f"invented-{number}"))
+                await served.until_waiting(1)
+            await served.until_waiting(0)

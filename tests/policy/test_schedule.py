@@ -8,12 +8,13 @@ from routing import A, B, call, chain, fleet, load
 from headway.core.fleet import FleetView, ReplicaId
 from headway.core.task import SpanId, TaskId
 from headway.policy.admission.promises import Refused
+from headway.policy.dispatched import Dispatch
 from headway.policy.order.orders import FirstCome
 from headway.policy.order.waiting import Lane, Waiting
 from headway.policy.route import RouteDone, RouteLost, RoutePolicy, RouteStarted
 from headway.policy.routing.expected_seconds import ExpectedSeconds
 from headway.policy.routing.least_loaded import LeastLoaded
-from headway.policy.schedule import Dispatch, Scheduler
+from headway.policy.schedule import Scheduler
 
 ONE, TWO = fleet(a=0), fleet(a=0, b=0)
 

@@ -83,11 +83,11 @@ class Served:
         self._written = written
         self._turns = turns
 
-    async def until_waiting(self, count: int) -> None:
+    async def until_waiting(self, count: int, *, or_more: bool = False) -> None:
         """Come back when ``count`` calls wait for their turn."""
         assert self._turns is not None
         async with asyncio.timeout(10):
-            while self._turns.waiting != count:  # noqa: ASYNC110 - nobody is told when it changes
+            while self._turns.waiting < count if or_more else self._turns.waiting != count:  # noqa: ASYNC110 - nobody is told when it changes
                 await asyncio.sleep(0.001)
 
     def client(self, **options: Any) -> openai.AsyncOpenAI:  # noqa: ANN401 - the client's own options

@@ -14,10 +14,11 @@ from itertools import count
 
 from headway.core.fleet import FleetView, Replica, ReplicaId, ReplicaLoad
 from headway.core.task import SessionId, SpanId, TaskId
+from headway.policy.dispatched import Dispatch
 from headway.policy.lengths import Prefix
 from headway.policy.order.waiting import Lane, Waiting
 from headway.policy.route import RouteDone, RoutePolicy, RouteRequest, RouteSent, RouteStarted
-from headway.policy.schedule import Dispatch, Scheduler
+from headway.policy.schedule import Scheduler
 
 _POLL = 0.1
 

@@ -19,11 +19,12 @@ from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
 from headway.policy.admission.promises import Refused
+from headway.policy.dispatched import Dispatch
 from headway.policy.lengths import Prefix
 from headway.policy.order.queue import LANES
 from headway.policy.order.waiting import Waiting
 from headway.policy.route import RouteDecision, RouteDone, RouteEvent, RouteLost, RouteRequest, RouteStarted
-from headway.policy.schedule import Dispatch, Scheduler
+from headway.policy.schedule import Scheduler
 from headway.policy.shadow import Shadow
 from headway.wire.dialect import Asked
 

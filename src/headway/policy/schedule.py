@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
 from headway.core.span import Receipt
@@ -17,6 +17,7 @@ from headway.core.task import SpanId
 from headway.policy.admission.places import Places
 from headway.policy.admission.promises import Promises, Refused
 from headway.policy.admission.window import Window
+from headway.policy.dispatched import Dispatch, Dispatched
 from headway.policy.order.queue import Fairness, Queue
 from headway.policy.order.waiting import Order, Served, Waiting
 from headway.policy.route import (
@@ -42,21 +43,6 @@ _FULL_FOR: Final = 60.0
 _LOOKAHEAD: Final = 8
 """Calls behind the first that may be sent while it does not fit."""
 _EQUAL: Final[Mapping[str, float]] = MappingProxyType({})
-
-
-class Dispatch(Struct, frozen=True, kw_only=True, gc=False):
-    """Send this call now. It counts as sent, so the route policy need not be told."""
-
-    waiting: Waiting
-    decision: RouteDecision
-
-
-class _Under(Struct, gc=False):
-    waiting: Waiting
-    replica: ReplicaId
-    at: float
-    charged: int | None
-    """``None``: nobody had to wait, so it counts in nobody's share."""
 
 
 class Scheduler:
@@ -99,7 +85,7 @@ class Scheduler:
         self._windows = defaultdict[ReplicaId, Window](Window)
         self._bound = defaultdict[ReplicaId, Queue](self._queue)
         self._free = defaultdict[str, Queue](self._queue)
-        self._under: dict[SpanId, _Under] = {}
+        self._under: dict[SpanId, Dispatched] = {}
         self._where: dict[SpanId, Queue] = {}
         self._since: float | None = None
         """Since when there has always been somebody who waits."""
@@ -141,9 +127,10 @@ class Scheduler:
 
     def leave(self, call: SpanId) -> None:
         """Nobody waits for ``call`` any more."""
-        queue = self._where.pop(call, None)
-        if queue is not None:
-            queue.remove(call)
+        queue = self._where.get(call)
+        waiting = None if queue is None else queue.remove(call)
+        if queue is not None and waiting is not None:
+            self._took(queue, waiting)
             self.places.left(call)
 
     def next(self, view: FleetView, now: float) -> Dispatch | Refused | None:
@@ -203,6 +190,9 @@ class Scheduler:
 
     def _take(self, queue: Queue, waiting: Waiting) -> None:
         queue.remove(waiting.request.call)
+        self._took(queue, waiting)
+
+    def _took(self, queue: Queue, waiting: Waiting) -> None:
         self._where.pop(waiting.request.call, None)
         if not queue and self._free.get(waiting.request.model) is queue:
             del self._free[waiting.request.model]  # callers choose the models' names, so there is no end of them
@@ -333,7 +323,7 @@ class Scheduler:
             self._windows[replica].sent(waiting.lane, now)
         if self._admit_tasks:
             self.places.sent(replica, request, self.known.output(waiting.request), now, waiting.lane)
-        self._under[request.call] = _Under(waiting, replica, now, charged)
+        self._under[request.call] = Dispatched(waiting, replica, now, charged)
         return Dispatch(waiting=waiting, decision=decision)
 
     def _roomy(self, loads: list[ReplicaLoad], need: int) -> list[ReplicaLoad]:
