@@ -31,6 +31,7 @@ def test_the_list_of_tasks_is_a_document() -> None:
                 "spans": 3,
                 "calls": 2,
                 "errors": 1,
+                "failed": False,
                 "tokens": None,
                 "tokens_at_least": {"sum": 30, "known": 1, "of": 2},
                 "models": ["m"],

@@ -45,6 +45,32 @@ def test_tasks_are_listed_newest_first(headway: Run, store: Path) -> None:
     assert "2.500 s      1   1,001  1 error  model-1" in lines[2]
 
 
+def test_what_was_answered_after_a_failed_call_is_told_from_what_failed(headway: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store(path) as opened:
+        for task, errors in (("aa", ("upstream_closed", None)), ("bb", (None, "timeout")), ("cc", ("client_gone",))):
+            for number, error in enumerate(errors):
+                opened.write(
+                    [
+                        Span(
+                            task=TaskId(task * 16),
+                            id=SpanId(str(number)),
+                            parent=None,
+                            name="chat",
+                            start=1_800_000_000.0 + number,
+                            end=1_800_000_000.5 + number,
+                            work=ModelCall(model="m", attempts=0 if error == "client_gone" else 1),
+                            error=None if error is None else ErrorType(error),
+                        )
+                    ]
+                )
+    found = {line.split()[0][:2]: line for line in headway("tasks", "--store", path).out.splitlines()[1:]}
+    assert " ok after 1 error " in found["aa"]
+    assert " 1 error " in found["bb"]
+    assert "ok" not in found["bb"]
+    assert " 1 error " in found["cc"], "a client that left was not refused"
+
+
 def test_the_list_can_be_narrowed(headway: Run, store: Path) -> None:
     assert len(headway("tasks", "--store", store, "--limit", "2").out.splitlines()) == 3
     assert "bbbbbbbb" in headway("tasks", "--store", store, "--errors").out

@@ -85,7 +85,7 @@ async def test_a_client_that_leaves_while_the_engine_is_connected_to() -> None:
             await came.wait()
         await left.wait()
         span, call = await served.call()
-        assert (span.error, call.attempts, call.sent) == ("client_gone", 0, None)
+        assert (span.error, call.attempts, call.sent) == ("client_gone", 1, None)
 
 
 async def test_an_engine_that_cannot_be_connected_to_in_time() -> None:

@@ -50,7 +50,7 @@ _NO_HEADERS: Final[dict[str, str]] = {}
 _OPERATIONS: Final = {EMBEDDINGS.name: "embeddings", COUNT_TOKENS.name: "count_tokens"}
 """What a call is there for, by its dialect; all others talk."""
 _TALK: Final = "chat"
-_NO_CONNECTION: Final = "upstream_connect"
+_UNCONNECTED: Final = frozenset({"upstream_connect", "client_gone"})
 _NO_MESSAGES: Final = b"null"
 _UNPAID: Final = MicroUsd(0)
 
@@ -298,8 +298,9 @@ def _looked_up(span: Span, model: str) -> Span:
 
 
 def _tried(record: CallRecord) -> int:
-    """Attempts at a call that was never sent: no connection is a failed attempt, and not a refusal."""
-    return 1 if record.setbacks or record.error == _NO_CONNECTION else 0
+    """Attempts at a call that was never sent: having no connection is one, and no refusal, be it that a client left."""
+    connecting = record.replica is not None and record.error in _UNCONNECTED
+    return 1 if record.setbacks or connecting else 0
 
 
 def _identity_headers(fields: dict[bytes, bytes]) -> dict[str, str]:

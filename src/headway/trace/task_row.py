@@ -15,6 +15,7 @@ from headway.trace.tree import grow
 _CALL = ModelCall.__struct_config__.tag
 _STEP = Step.__struct_config__.tag
 _HUMAN = "human"
+_CLIENT_GONE = "client_gone"
 
 
 class TaskRow(Struct, frozen=True, kw_only=True):
@@ -31,11 +32,13 @@ class TaskRow(Struct, frozen=True, kw_only=True):
     """Each once, however many recorded it: an agent, its HTTP client, the gateway."""
     errors: int
     """Spans that ended in an error."""
+    failed: bool = False
+    """Its last call did: where it did not, the task was answered after what had failed."""
     tokens: Sum
     """Input and output of all calls."""
     models: tuple[str, ...]
     refused: bool = False
-    """All that is known of it are calls, and none of them reached an engine."""
+    """All that is known of it are calls, none of them reached an engine, and that for no client's leaving."""
 
 
 class _Work(Struct, frozen=True):
@@ -82,8 +85,19 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
         errors=sum(span.error is not None for span in spans),
         tokens=_tokens(usages),
         models=tuple(sorted({call.model for call in calls if call.model is not None})),
-        refused=all(span.work.kind == _CALL and span.work.attempts == 0 and not span.work.given_again for span in own),
+        failed=_last_of(own).error is not None,
+        refused=all(map(_was_refused, own)),
     )
+
+
+def _last_of(spans: Sequence[_Span]) -> _Span:
+    """The call that began last, which is the answer's; the span that did where there is no call."""
+    return max([span for span in spans if span.work.kind == _CALL] or spans, key=lambda span: span.start)
+
+
+def _was_refused(span: _Span) -> bool:
+    work = span.work
+    return work.kind == _CALL and work.attempts == 0 and not work.given_again and span.error != _CLIENT_GONE
 
 
 def _nested(spans: Sequence[_Span]) -> bool:

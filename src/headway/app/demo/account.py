@@ -11,8 +11,10 @@ from headway.agents.knowledge.agent import KnowledgeAnswer
 from headway.app.demo.counters import Counters, Verdict, judge
 from headway.app.report.figures import count
 from headway.core.errors import NotFoundError
+from headway.core.span import ModelCall
 from headway.core.task import TaskId
 from headway.core.usage import Usage
+from headway.policy.headers import RETRY_HEADER
 from headway.trace.account import TaskAccount, recorded
 from headway.trace.anatomy import Anatomy
 from headway.trace.store import Store
@@ -89,10 +91,20 @@ def checks(
     split = [f"{one.answer.mode} shows as {one.tasks} tasks" for one in accounts if one.tasks > 1]
     return (
         Verdict(agree=off <= ROUNDING, words=f"the critical path's terms sum to E2E, to within {ROUNDING:g} s"),
-        Verdict(agree=not split, words="; ".join(split) or "each question was recognised as one task, without headers"),
+        Verdict(
+            agree=not split, words="; ".join(split) or f"each question was recognised as one task, {_by(accounts)}"
+        ),
         _same_tokens(accounts),
         Verdict(agree=engines.agree, words=prefix[engines.agree] + engines.words),
     )
+
+
+def _by(accounts: Sequence[Account]) -> str:
+    """What the gateway had to go by; a call that is made again says so, as OpenAI's own client has it say."""
+    calls = [bar.span.work for one in accounts for bar in one.anatomy.bars]
+    if any(type(call) is ModelCall and call.sent_before for call in calls):
+        return f"without headers but {RETRY_HEADER}, which OpenAI's client sends with a call that it repeats"
+    return "without headers"
 
 
 def _same_tokens(accounts: Sequence[Account]) -> Verdict:

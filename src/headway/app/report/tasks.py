@@ -55,7 +55,15 @@ class TaskTable:
             table.add_column(justify=justify, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width)
         table.add_row(*_TITLES[:shown], style="dim")
         for row, line in zip(self._rows, lines[1:], strict=True):
-            styles = ("bold", "", "", "", "", "red" if row.errors else "green", "dim")
+            styles = (
+                "bold",
+                "",
+                "",
+                "",
+                "",
+                "red" if row.failed or row.refused else "yellow" if row.errors else "green",
+                "dim",
+            )
             texts = [Text(cell, style) for cell, style in zip(line, styles, strict=True)]
             table.add_row(*texts[:shown])
         yield table
@@ -69,6 +77,16 @@ def _cells(row: TaskRow, ids: Sequence[TaskId]) -> tuple[str, ...]:
         seconds(took, decimals_for(took or 0.0)),
         count(row.calls),
         counted(row.tokens, short=True),
-        "refused" if row.refused else plural(row.errors, "error") if row.errors else "ok",
+        status(row),
         printable(", ".join(row.models)),
     )
+
+
+def status(row: TaskRow) -> str:
+    """How a task ended: a failure after which it was answered all the same is no failed task."""
+    if row.refused:
+        return "refused"
+    if not row.errors:
+        return "ok"
+    errors = plural(row.errors, "error")
+    return errors if row.failed else f"ok after {errors}"

@@ -19,6 +19,8 @@ class TaskLine(Struct, frozen=True, kw_only=True):
     spans: int
     calls: int
     errors: int
+    failed: bool
+    """Its last call failed; where it did not, the task was answered after what had."""
     tokens: int | None
     tokens_at_least: Sum
     models: tuple[str, ...]
@@ -47,6 +49,7 @@ def _task_line(row: TaskRow) -> TaskLine:
         spans=row.spans,
         calls=row.calls,
         errors=row.errors,
+        failed=row.failed,
         tokens=row.tokens.exact,
         tokens_at_least=sum_of(row.tokens),
         models=row.models,

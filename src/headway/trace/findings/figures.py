@@ -23,7 +23,8 @@ def share(part: float, whole: float) -> str:
     per_cent = 100 * part / whole
     if 0 < per_cent < 1:
         return "under 1 %"
-    return f"{min(per_cent, 99):.0f} %" if part < whole * (1 - _ROUNDING) else f"{per_cent:.0f} %"
+    rounded = f"{per_cent:.0f} %"
+    return "over 99 %" if rounded == "100 %" and part < whole * (1 - _ROUNDING) else rounded
 
 
 def times(ratio: float) -> str:
