@@ -12,7 +12,15 @@ def test_seconds(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
-    [(0, 5, "0 %"), (0.01, 5, "under 1 %"), (1, 3, "33 %"), (4.97, 5, "99 %"), (4.99, 5, "over 99 %"), (5, 5, "100 %"), (0, 0, "0 %")],
+    [
+        (0, 5, "0 %"),
+        (0.01, 5, "under 1 %"),
+        (1, 3, "33 %"),
+        (4.97, 5, "99 %"),
+        (4.99, 5, "over 99 %"),
+        (5, 5, "100 %"),
+        (0, 0, "0 %"),
+    ],
 )
 def test_shares_that_are_not_all_or_nothing_do_not_read_so(part: float, whole: float, text: str) -> None:
     assert share(part, whole) == text
