@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,3 +113,24 @@ def _data(folder: Path) -> bytes:
     data = (folder / "w.intents").read_bytes()
     written.remove()
     return data
+
+
+def test_a_file_is_not_taken_for_a_dead_ones_while_it_is_made(tmp_path: Path) -> None:
+    done = Event()
+
+    def look() -> None:
+        while not done.is_set():
+            for one in dead(tmp_path):
+                one.bury()
+                one.close()
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        for number in range(300):
+            written = Intents(tmp_path, f"w{number}")
+            assert written.path.exists()
+            written.remove()
+    finally:
+        done.set()
+        looking.join()

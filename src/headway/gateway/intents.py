@@ -257,9 +257,17 @@ def _if_dead(path: Path) -> int | None:
 
 
 def _locked(path: Path) -> int:
-    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return file
+    """Make a file that is locked. Who looks for the dead may lock it first, and take it away: then it is made again."""
+    while True:
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.fstat(file).st_nlink:
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
 
 
 def _definition(plan: Plan) -> bytes:
