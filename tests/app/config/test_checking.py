@@ -60,3 +60,18 @@ def test_what_only_the_whole_shows(tmp_path: Path) -> None:
         tmp_path / "h.toml", KEYS.replace("https://api.example.com/v1", "http://127.0.0.1:8000"), EXAMPLE_KEY="k"
     )
     assert one.problem.startswith("Two replicas are called '127.0.0.1:8000'.")
+
+
+def test_a_model_that_no_replica_serves(tmp_path: Path) -> None:
+    text = """[[replicas]]
+url = "http://127.0.0.1:8000/v1"
+models = ["small"]
+
+[models.slow]
+models = ["small", "nope"]
+"""
+    (one,) = mistakes(tmp_path / "h.toml", text)
+    assert (one.line, one.key) == (6, "models.slow.models[1]")
+    assert one.problem == "no replica serves 'nope'; add it to the models of one that does"
+    (tmp_path / "h.toml").write_text(text.replace('models = ["small"]\n', ""))
+    check_config(tmp_path / "h.toml", {})  # what a replica serves that declares nothing is not known

@@ -22,7 +22,7 @@ def check_config(path: Path, environment: Mapping[str, str]) -> None:
     places = Places(path.read_text(encoding="utf-8"))
     found = [
         Mistake(line=places.line(key), key=dotted(key), problem=problem)
-        for key, problem in (*_unset(file, environment), *_unknown_tiers(file))
+        for key, problem in (*_unset(file, environment), *_unknown_tiers(file), *_unserved(file))
     ]
     if not found:
         found = [Mistake(line=None, key="", problem=problem) for problem in _as_a_whole(file, path, environment)]
@@ -49,6 +49,20 @@ def _unknown_tiers(file: File) -> Iterator[tuple[Key, str]]:
         for key, tier in wanted:
             if tier is not None and tier not in file.tiers:
                 yield key, f"there is no tier {tier!r}; give it a table [tiers.{tier}]"
+
+
+def _unserved(file: File) -> Iterator[tuple[Key, str]]:
+    """Models that no replica serves; known only where every one declares what it serves."""
+    if file.embedded is not None or not file.replicas or not all(one.models for one in file.replicas):
+        return
+    served = {model for one in file.replicas for model in one.models} | set(file.models)
+    for name, model in file.models.items():
+        for i, wanted in enumerate(model.models):
+            if wanted not in served or (wanted == name and not any(name in one.models for one in file.replicas)):
+                yield (
+                    ("models", name, "models", i),
+                    f"no replica serves {wanted!r}; add it to the models of one that does",
+                )
 
 
 def _as_a_whole(file: File, path: Path, environment: Mapping[str, str]) -> Iterator[str]:
