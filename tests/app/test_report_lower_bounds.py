@@ -225,7 +225,10 @@ def test_a_limit_that_the_lower_bound_exceeds_is_broken_for_sure(study: SetStudy
     assert (line.state, line.value, line.at_least, line.over, line.of) == ("broken", 5022, True, 1, 2)
     page = printed(render_budget([line], (), "made"))
     assert "≥ 5,022" in page
-    assert "only a lower bound for 1 of 2 tasks, some of whose calls do not report it" in page
+    assert (
+        "5,022 is the most that any of 2 tasks tells; only a lower bound for 1 of 2 tasks, some of whose calls do not"
+        " report it"
+    ) in page
     assert json.loads(budget_json([line], ()))["lines"][0]["at_least"] is True
 
 

@@ -39,6 +39,17 @@ def test_without_times_it_says_so() -> None:
     assert (rows["E2E, s"], rows["input tokens"]) == ("none", "2 of 2")
 
 
+def test_of_how_many_tasks_times_are_known_is_said_of_all() -> None:
+    rows = [
+        facts_of(spans, judge(spans, "made", timing))
+        for timing in ("spans", "none")
+        for spans in [[step("r", 0, 2), call("c", 0, 2, "r")]]
+    ]
+    made = anatomy_of(rows)
+    assert set_headline(made).startswith("Of the 1 of 2 tasks with times: 2.000 s at p50")
+    assert next(row.known for row in spread_rows(made, 2) if row.name == "E2E, s") == "1 of 2"
+
+
 def test_every_row_says_how_it_was_measured() -> None:
     assert all(row.measured.endswith(".") for row in spread_rows(sets(1.0), 2))
 

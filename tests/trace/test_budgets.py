@@ -76,6 +76,12 @@ def test_doubt_is_told_on_both_sides() -> None:
     assert sure.note == ""
 
 
+def test_one_task_is_one() -> None:
+    (alone,) = check(budget(StageBudget(p95=96.0)), [row(1, 1.0)])
+    assert alone.note == "1 task does not prove it: the true value may lie above the limit"
+    assert check(budget(cost=1), [row(1, 1.0)])[0].note == "unknown for 1 of 1 task"
+
+
 def test_stages_are_phases_tools_models_and_agents() -> None:
     one = row(1, 3.0)
     assert [stage_seconds(one, name) for name in ("decode", "tool:search", "model:m", "agent:helper")] == [

@@ -2,9 +2,11 @@ import random
 from itertools import count
 
 import pytest
+from msgspec import structs
 from tasks import call, step, tool
 
 from headway.core.span import ModelCall
+from headway.core.spent import Sum
 from headway.trace.compare import compare
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.sources.verdict import judge
@@ -55,6 +57,14 @@ def test_what_is_unknown_is_not_compared() -> None:
     found = compare(many(1, 1.0), many(2, 1.0), Bootstrap(random.Random(3).betavariate))
     cost = next(one for one in found.figures if one.name == "cost")
     assert (cost.known, cost.mean, cost.at) == ((0, 0), None, ())
+
+
+def test_of_how_many_tasks_a_sum_is_known_is_said() -> None:
+    told = Sum(10, 1, 1)
+    row = task(1, 1)
+    counted = structs.replace(row, spent=structs.replace(row.spent, cache_read=told))
+    found = compare([counted, row, row], [counted], Bootstrap(random.Random(3).betavariate))
+    assert "Only tasks that tell all of their cached tokens are compared: 1 of 3 and 1 of 1." in found.warnings
 
 
 def test_few_tasks_and_other_sources_are_told() -> None:

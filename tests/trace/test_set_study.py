@@ -54,6 +54,19 @@ def test_levers_replay_each_task_and_then_take_the_quantile() -> None:
     assert faster.tokens == 0
 
 
+def test_half_of_few_iterations_is_one() -> None:
+    """Loops of 2 and of 6 calls: of 1 iteration that could go half is one, of 5 it is two; each takes 2 s."""
+    report = studied([task(2), task(2), task(6)]).report()
+    one, half = (
+        next(row for row in report.levers if row.lever.key == key)
+        for key in ("one-iteration-fewer", "half-the-iterations")
+    )
+    assert (one.tasks, half.tasks) == (3, 3)
+    # E2E 3, 3, 11
+    assert [found.value for found in one.after] == [pytest.approx(1.0), pytest.approx(9.0)]
+    assert [found.value for found in half.after] == [pytest.approx(1.0), pytest.approx(7.0)]
+
+
 def test_what_single_tasks_show_is_counted_over_the_set() -> None:
     report = studied([task(2, tools=9.0), task(2, tools=9.0), task(2, tools=0.001)]).report()
     (row,) = [row for row in report.recurring if row.worst.name == "tools-dominate"]

@@ -95,6 +95,43 @@ def test_it_is_unknown_what_failed_tools_cost_where_nobody_saw_how_they_ended() 
     assert facts(*calls, tool("t", 1, 3, "task", by="c1")).retries_cost == 0
 
 
+def test_what_retries_cost_is_unknown_where_it_is_not_recorded_who_asked_again() -> None:
+    again = [failing("t1", 1, "c1", failed=True), failing("t2", 3, "nobody", failed=False)]
+    assert facts(step("task", 0, 4), priced("c1", 0, "task", 100), *again).retries_cost is None
+
+
+def test_what_only_tasks_tell_where_it_can_be_but_nothing_is_unknown_of_the_set() -> None:
+    """One task in which no tool failed, one that asked again at an unknown price; of the calls one tells its cache."""
+    root = step("task", 0, 4)
+    fine = facts(root, priced("c1", 0, "task", None, usage=USAGE), failing("t", 1, "c1", failed=False))
+    blind = Usage(input_tokens=1000, output_tokens=10)
+    other = facts(
+        root,
+        priced("c1", 0, "task", None, usage=blind),
+        failing("t1", 1, "c1", failed=True),
+        priced("c2", 2, "task", None, usage=blind),
+        failing("t2", 3, "c2", failed=False),
+    )
+    assert (fine.retries_cost, fine.recomputed, other.retries_cost, other.recomputed) == (0, 0, None, None)
+    made = anatomy_of([fine, other])
+    assert (made.retries_cost, made.recomputed) == (None, None)
+    alone = anatomy_of([fine])  # nothing is unknown of any task
+    assert alone.retries_cost is not None
+    assert alone.recomputed is not None
+
+
+def test_what_retries_cost_is_known_of_tasks_that_tell_whatever_happened() -> None:
+    root = step("task", 0, 4)
+    calls = [priced("c1", 0, "task", 100), priced("c2", 2, "task", 250)]
+    fine = facts(root, *calls, failing("t", 1, "c1", failed=False))
+    failed = facts(root, *calls, failing("t1", 1, "c1", failed=True), failing("t2", 3, "c2", failed=False))
+    untold = facts(root, *calls, tool("t", 1, 2, "task", by="c1", inferred=True))
+    bare = facts(root, *calls)
+    found = anatomy_of([fine, failed, untold, bare]).retries_cost
+    assert found is not None
+    assert (found.known, found.of, found.mean) == (2, 4, 125)
+
+
 def test_how_many_uses_of_a_tool_failed_is_unknown_where_nobody_saw_how_they_ended() -> None:
     task = step("task", 0, 9)
     lost, seen = tool("t", 1, None, "task"), failing("u", 2, "c", failed=True)
@@ -148,4 +185,7 @@ def test_untimed_tasks_count_for_tokens_only() -> None:
     assert made.input_tokens.mean == 1500
     assert made.e2e is not None
     assert made.e2e.mean == 7.5
+    assert (made.e2e.known, made.e2e.of) == (1, 2)
+    assert made.task_ttft is not None
+    assert (made.task_ttft.known, made.task_ttft.of) == (1, 2)
     assert anatomy_of([]).e2e is None

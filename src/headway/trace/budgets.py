@@ -120,10 +120,14 @@ def _stage(name: str, limits: StageBudget, values: Sequence[tuple[TaskId, float 
 
 def _doubt(found: Quantile, limit: float, *, broken: bool) -> str:
     if broken and (found.low is None or found.low <= limit):
-        return f"{found.n:,} tasks do not prove it: the true value may lie below the limit"
+        return f"{_prove_nothing(found.n)}: the true value may lie below the limit"
     if not broken and (found.high is None or found.high > limit):
-        return f"{found.n:,} tasks do not prove it: the true value may lie above the limit"
+        return f"{_prove_nothing(found.n)}: the true value may lie above the limit"
     return ""
+
+
+def _prove_nothing(tasks: int) -> str:
+    return "1 task does not prove it" if tasks == 1 else f"{tasks:,} tasks do not prove it"
 
 
 def _variance(name: str, limit: float, ordered: Sequence[float]) -> Line:
@@ -168,9 +172,13 @@ def _each(what: str, unit: Unit, limit: float, values: Sequence[tuple[TaskId, Su
 
 def _untold(untold: int, partial: int, tasks: int) -> Iterator[str]:
     if untold:
-        yield f"unknown for {untold:,} of {tasks:,} tasks"
+        yield f"unknown for {untold:,} of {_tasks(tasks)}"
     if partial:
-        yield f"only a lower bound for {partial:,} of {tasks:,} tasks, some of whose calls do not report it"
+        yield f"only a lower bound for {partial:,} of {_tasks(tasks)}, some of whose calls do not report it"
+
+
+def _tasks(number: int) -> str:
+    return f"{number:,} task" if number == 1 else f"{number:,} tasks"
 
 
 def suggest(rows: Sequence[TaskFacts]) -> Budget:
@@ -203,9 +211,7 @@ def unsure(rows: Sequence[TaskFacts]) -> tuple[str, ...]:
     """What `suggest` left out, and what it could not know in full; plain sentences."""
     timed = sorted(row.e2e for row in rows if row.e2e is not None)
     unbound = [name for name in PERCENTILES if timed and not quantile(timed, _SHARES[name]).supported]
-    found = (
-        [f"No limit on {', '.join(unbound)}: {len(timed):,} timed tasks are too few to bound it."] if unbound else []
-    )
+    found = [f"No limit on {', '.join(unbound)}: {_few(len(timed))} too few to bound it."] if unbound else []
     if rows and not timed:
         found.append("No limit on seconds: of no task it is known how long anything took.")
     sums = (("tokens", [row.spent.tokens for row in rows]), ("cost", [row.spent.cost for row in rows]))
@@ -216,6 +222,10 @@ def unsure(rows: Sequence[TaskFacts]) -> tuple[str, ...]:
         elif untold or partial:
             found.append(f"The limit on {what} may be too low: {'; '.join(_untold(untold, partial, len(rows)))}.")
     return tuple(found)
+
+
+def _few(timed: int) -> str:
+    return "1 timed task is" if timed == 1 else f"{timed:,} timed tasks are"
 
 
 def _limits(ordered: Sequence[float]) -> StageBudget:

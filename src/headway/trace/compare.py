@@ -105,7 +105,7 @@ def compare(before: Sequence[TaskFacts], after: Sequence[TaskFacts], bootstrap: 
         figures=(*(_moved(name, unit, sides, figure, parts) for name, unit, figure in _FIGURES), *sums),
         phases=_by_size(_moved(phase.value, "s", timed, _phase(phase), parts) for phase in phases),
         tools=_by_size(_moved(name, "s", timed, _tool(name), parts) for name in tools),
-        warnings=(*_warnings(sides), *_left_out(sums)),
+        warnings=(*_warnings(sides), *_left_out(sums), *_silent(sums, (len(before), len(after)))),
     )
 
 
@@ -171,6 +171,15 @@ def _left_out(sums: Sequence[Moved]) -> Iterator[str]:
         )
 
 
+def _silent(sums: Sequence[Moved], tasks: tuple[int, int]) -> Iterator[str]:
+    """Which sums some tasks tell nothing of, so that others alone are compared."""
+    for one in sums:
+        silent = any(all_ - known - part for all_, known, part in zip(tasks, one.known, one.partial, strict=True))
+        if silent and all(one.known):
+            sides = (f"{known:,} of {all_:,}" for known, all_ in zip(one.known, tasks, strict=True))
+            yield f"Only tasks that tell all of their {one.name} are compared: {' and '.join(sides)}."
+
+
 def _by_size(moved: Iterable[Moved]) -> tuple[Moved, ...]:
     return tuple(sorted(moved, key=lambda one: -abs(one.mean[1] - one.mean[0]) if one.mean else 0.0))
 
@@ -185,7 +194,8 @@ def _warnings(sides: Sequence[Sequence[TaskFacts]]) -> Iterator[str]:
     for side, which in zip(sides, ("first", "second"), strict=True):
         timed = sum(row.e2e is not None for row in side)
         if timed < BETTER_KNOWN:
-            yield f"The {which} set has {timed} timed tasks: {BETTER_KNOWN} or more would say much more."
+            tasks = "1 timed task" if timed == 1 else f"{timed} timed tasks"
+            yield f"The {which} set has {tasks}: {BETTER_KNOWN} or more would say much more."
 
 
 def _names(names: set[str]) -> str:

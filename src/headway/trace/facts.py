@@ -89,7 +89,8 @@ class TaskFacts(Struct, frozen=True, kw_only=True, array_like=True):
     recomputed: int | None
     """Input tokens computed although an earlier call of the task had; unknown where cached counts are."""
     retries_cost: MicroUsd | None
-    """What the calls that asked for a failed tool again cost; unknown where a price, a count or how tools ended is."""
+    """What the calls that asked for a failed tool again cost; unknown where a price, a count, who
+    asked or how tools ended is."""
     points: tuple[CallPoint, ...]
 
 
@@ -227,8 +228,8 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
     """Calls that asked for a tool again right after it had failed: each such call once."""
     tree = case.tree
     tools = [span for span in tree.spans if type(span.work) is ToolUse]
-    if not [True for span in tools if failed(span)]:
-        return None if any(map(untold, tools)) else MicroUsd(0)
+    if any(map(untold, tools)):
+        return None
     by_id = {tree.spans[i].id: i for i in case.held.calls}
     uses: dict[str, list[tuple[float, bool, int | None]]] = {}
     for i, span in enumerate(tree.spans):
@@ -238,6 +239,8 @@ def _retries_cost(case: Study, costs: dict[int, MicroUsd | None]) -> MicroUsd | 
     asked: set[int] = set()
     for found in uses.values():
         for (_, wrong, first), (_, _, second) in pairwise(sorted(found, key=lambda use: use[0])):
+            if wrong and second is None:
+                return None  # who asked for it again is not recorded
             if wrong and second is not None and second != first:
                 asked.add(second)
     return _paid([costs[i] for i in asked])

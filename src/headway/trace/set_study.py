@@ -38,6 +38,8 @@ SLOWEST: Final = 5
 BEGINNING: Final = 8
 """Characters of an id that are shown at least."""
 _AT: Final = (0.5, 0.95)
+_ONE, _HALF = "one-iteration-fewer", "half-the-iterations"
+"""Keys of levers."""
 
 
 class LeverRow(Struct, frozen=True, kw_only=True):
@@ -277,6 +279,7 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
     for one in sample:
         for lever in one.levers:
             found.setdefault(lever.key, {})[one.facts.task] = lever
+    _halve_few(found)
     before = quantiles((one.facts.e2e or 0.0 for one in sample), _AT)
     rows: list[LeverRow] = []
     for saved in found.values():
@@ -298,6 +301,13 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
             )
         )
     return tuple(sorted(rows, key=lambda row: tuple(row.after[i].value - row.before[i].value for i in (1, 0))))
+
+
+def _halve_few(found: Mapping[str, dict[TaskId, Lever]]) -> None:
+    """Half of few iterations is one, so that for a task of few the two levers are the same."""
+    half = found.get(_HALF, {})
+    for task, lever in found.get(_ONE, {}).items() if half else ():
+        half.setdefault(task, structs.replace(lever, key=_HALF))
 
 
 def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:

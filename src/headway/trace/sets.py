@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from operator import attrgetter
 from typing import TypeVar
@@ -116,7 +116,9 @@ class SetAnatomy(Struct, frozen=True, kw_only=True):
     step_cost: Spread | None
     """Micro-USD per call of the loop."""
     recomputed: Spread | None
+    """Where some tasks do not tell, it counts as known only in those of several calls: in others it can be but 0."""
     retries_cost: Spread | None
+    """Where some tasks do not tell, it counts as known only in those with tools that tell all costs and tools' ends."""
     prefill: Line | None
     """TTFT over computed input tokens: seconds per token, and what a call waits whatever it reads."""
     scatter: tuple[CallPoint, ...]
@@ -134,8 +136,8 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         sources=dict(Counter(row.source for row in rows)),
         first=min(starts, default=None),
         last=max(starts, default=None),
-        e2e=spread([row.e2e for row in timed]),
-        task_ttft=spread([row.task_ttft for row in timed]),
+        e2e=spread([row.e2e for row in rows]),
+        task_ttft=spread([row.task_ttft for row in rows]),
         n=spread([float(row.n) for row in rows]),
         histogram=tuple(sorted(Counter(row.n for row in rows).items())),
         phases=_rows(timed, _columns(row.phases for row in timed)),
@@ -152,8 +154,8 @@ def anatomy_of(rows: Sequence[TaskFacts]) -> SetAnatomy:
         ),
         spent=together([row.spent for row in rows]),
         step_cost=spread([cost for row in rows for cost in row.step_costs]),
-        recomputed=spread([row.recomputed for row in rows]),
-        retries_cost=spread([row.retries_cost for row in rows]),
+        recomputed=_fairly(rows, lambda row: row.recomputed, lambda row: row.calls > 1),
+        retries_cost=_fairly(rows, lambda row: row.retries_cost, _tells_retries),
         prefill=fit(
             [
                 (point.input_tokens - point.cache_read, point.ttft)
@@ -172,6 +174,22 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     if not known:
         return None
     return Spread(known=len(known), of=len(all_values), mean=sum(known) / len(known), quantiles=quantiles(known))
+
+
+def _fairly(
+    rows: Sequence[TaskFacts], figure: Callable[[TaskFacts], float | None], tells: Callable[[TaskFacts], bool]
+) -> Spread | None:
+    """The spread of a figure that some tasks do not tell: then it counts as known only where the record always tells.
+
+    Where it can be but 0 it is known whatever is recorded: tasks known for that reason would be no sample of all.
+    """
+    partial = any(figure(row) is None for row in rows)
+    return spread([figure(row) if tells(row) or not partial else None for row in rows])
+
+
+def _tells_retries(row: TaskFacts) -> bool:
+    seen = all(tool.ended == tool.uses for tool in row.tools.values())
+    return bool(row.tools) and seen and all(model.spent.cost.exact is not None for model in row.models.values())
 
 
 def _least(sums: Sequence[Sum]) -> Spread | None:

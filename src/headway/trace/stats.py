@@ -49,9 +49,14 @@ class Difference(Struct, frozen=True, kw_only=True):
     high: float
 
     @property
+    def supported(self) -> bool:
+        """Whether both samples are large enough; if not, the interval is of what was seen and no more."""
+        return self.before.supported and self.after.supported
+
+    @property
     def shown(self) -> bool:
         """Whether the samples show any difference: both are large enough, and the interval excludes none."""
-        return self.before.supported and self.after.supported and not self.low <= 0.0 <= self.high
+        return self.supported and not self.low <= 0.0 <= self.high
 
 
 def quantile(ordered: Sequence[float], q: float) -> Quantile:

@@ -30,7 +30,7 @@ def render_budget(lines: Sequence[Line], absent: Sequence[str], title: str, note
         if broken
         else f"{plural(len(lines), 'limit')}, none broken."
     )
-    doubtful = [f"{line.stage} {line.what}: {line.note}." for line in lines if line.note]
+    doubtful = [f"{line.stage} {line.what}: {_most(line)}{line.note}." for line in lines if line.note]
     sentences = [*notes, *doubtful, *(f"{stage} occurs in no task: misspelt, or gone?" for stage in absent)]
     parts: list[RenderableType] = [Text(title, "dim"), Text(), Text(verdict, "bold"), Text()]
     parts += section("Budget", "seconds are on the critical path", budget_table(lines))
@@ -71,6 +71,13 @@ def figure(value: float | None, unit: Unit) -> str:
             return f"{value:.2f}"
         case "calls" | "tokens":
             return f"{value:,.0f}"
+
+
+def _most(line: Line) -> str:
+    """Whose value a lower bound is."""
+    if not line.at_least:
+        return ""
+    return f"{figure(line.value, line.unit)} is the most that any of {plural(line.of, 'task')} tells; "
 
 
 def _over(line: Line) -> str:

@@ -18,6 +18,8 @@ class At(Struct, frozen=True, kw_only=True):
     delta: float
     low: float
     high: float
+    supported: bool
+    """Whether both sets have tasks enough; if not, ``low`` and ``high`` prove nothing."""
     shown: bool
 
 
@@ -91,6 +93,7 @@ def _figure(moved: Moved) -> Figure:
             delta=one.delta,
             low=one.low,
             high=one.high,
+            supported=one.supported,
             shown=one.shown,
         )
         for one in moved.at

@@ -91,8 +91,11 @@ def _mean(exact: float | None, least: float | None, unit: str) -> str:
 
 
 def _moved(at: Difference, unit: str) -> Text:
-    """The difference, and under it its interval, which is what would else make the table too wide."""
+    """The difference, and under it, or the table would be too wide, its interval or why there is none."""
     interval = f"[{_signed(at.low, unit)}, {_signed(at.high, unit)}]"
+    if not at.supported:
+        why = f"too few tasks for {_percent(at.q)}"
+        return Text.assemble(("not shown  ", "dim"), f"{_signed(at.delta, unit)}\n", (why, "dim"))
     if not at.shown:
         return Text.assemble(("not shown  ", "dim"), f"{_signed(at.delta, unit)}\n", (interval, "dim"))
     return Text.assemble(f"{_signed(at.delta, unit)}\n", (interval, "bold red" if at.delta > 0 else "bold green"))

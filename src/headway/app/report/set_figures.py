@@ -69,8 +69,9 @@ def set_headline(made: SetAnatomy) -> str:
     decimals = decimals_for(p50.value)
     tail = max(made.phases, key=lambda row: row.tail - row.typical)
     more = "that" if tail is top else SIGNS[Phase(tail.name)].noun
+    known = "" if made.timed == made.tasks else f"Of the {made.timed:,} of {plural(made.tasks, 'task')} with times: "
     return (
-        f"{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
+        f"{known}{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
         f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
         f" {top.share * 100:.0f} % of the time on the critical path is {SIGNS[Phase(top.name)].noun},"
         f" {'and' if tail is top else 'but'} the slowest tenth spends its extra time above all on {more}."
@@ -120,7 +121,8 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
             "recomputed tokens",
             made.recomputed,
             whole,
-            "Input tokens that an earlier call of the same task had read and that did not come from a cache.",
+            "Input tokens that an earlier call of the same task had read and that did not come from a cache. Where some"
+            " tasks do not tell, those of one call, where it can be but 0, do not count as known either.",
         ),
         SpreadRow("cost per task", made.cost, dollars, "As recorded, else tokens times list price or your own."),
         *_bounded("cost per task", made.least.cost, dollars),
@@ -129,7 +131,8 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
             "cost of tool retries",
             made.retries_cost,
             dollars,
-            "Model calls that asked again for a tool that had failed.",
+            "Model calls that asked again for a tool that had failed. Where some tasks do not tell, those without tools"
+            " or without all costs and all tools' ends do not count as known either: they are known only if it is 0.",
         ),
     )
 
