@@ -229,7 +229,7 @@ def test_tasks_are_listed_one_to_a_line() -> None:
     out = io.StringIO()
     rows = [
         row("ab" * 16),
-        row("nightly-" + "x" * 60, tokens=Sum(0, 0, 2), errors=2, ended_at=None),
+        row("nightly-" + "x" * 60, tokens=Sum(0, 0, 2), errors=2, failed=True, ended_at=None),
         row("\x1b[2J", models=("\x07" + "m" * 90,)),
     ]
     Console(file=out, width=100).print(TaskTable(rows))
