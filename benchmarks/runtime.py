@@ -21,12 +21,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from headway.core.errors import OverBudgetError
+from headway.core.money import MicroUsd
 from headway.core.task import TaskId
-from headway.runtime import GroupedLedger, Paid, Pipeline, Run, Runtime, SqliteTable, task
+from headway.runtime import Amount, Budget, GroupedLedger, Paid, Pipeline, Purse, Run, Runtime, SqliteTable, task
 
 CALLS, WIDTH, SECONDS = 1_000, 64, 0.05
 IDEAL = -(-CALLS // WIDTH) * SECONDS
-PAYING = Path(__file__).parents[1] / "tests" / "support" / "paying.py"
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+PAYING, WORKER = SUPPORT / "paying.py", SUPPORT / "durable_worker.py"
 
 
 async def wait(_run: Run, number: int) -> int:
@@ -227,8 +230,7 @@ def killing(times: int) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with subprocess.Popen([sys.executable, str(PAYING), name], stdout=subprocess.PIPE) as child:
-                for _ in zip(range(dice.randrange(1, 100)), child.stdout or (), strict=False):
-                    pass
+                hear(child, dice.randrange(1, 100))
                 child.kill()
             before = asyncio.run(states(folder))
             started = time.perf_counter()
@@ -245,10 +247,74 @@ def killing(times: int) -> None:
     )
 
 
+def hear(child: "subprocess.Popen[bytes]", lines: int) -> None:
+    """Wait until a process has said so many lines."""
+    for _ in zip(range(lines), child.stdout or (), strict=False):
+        pass
+
+
+def taking_over(url: str) -> None:
+    """Two workers on PostgreSQL, one killed: until the other is at work on what it was at."""
+    schema = f"headway_bench_{os.getpid()}"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(WORKER), url, schema, folder]
+        with subprocess.Popen([*command, "2"], stdout=subprocess.PIPE) as first:
+            hear(first, 1 + 2 * 50)
+            with subprocess.Popen([*command, "0"], stdout=subprocess.PIPE) as second:
+                hear(second, 1)
+                first.kill()
+                killed = time.perf_counter()
+                (Path(folder) / "go").touch()
+                said = [(time.perf_counter() - killed, line) for line in second.stdout or ()]
+    sums = [line for _, line in said if line.startswith(b"sum")]
+    print(
+        f"two workers on PostgreSQL, one killed: taken over after {said[0][0]:.1f} s (goal 10), {len(sums)} of 2 tasks"
+    )
+    import_module("psycopg").connect(url, autocommit=True).execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+def budget() -> None:
+    """64 calls at once on one purse, each reserving more than it uses, many times."""
+    dice = random.Random(7)
+    over = 0
+
+    async def spend() -> int:
+        limit = dice.randrange(1, 100_000)
+        purse = Purse(Budget(usd=limit / 1_000_000))
+
+        async def call() -> None:
+            most = dice.randrange(0, 5_000)
+            try:
+                hold = await purse.reserve(Amount(money=MicroUsd(most)))
+            except OverBudgetError:
+                return
+            await asyncio.sleep(0)
+            hold.settle(Amount(money=MicroUsd(dice.randrange(0, most + 1))))
+
+        await asyncio.gather(*(call() for _ in range(64)))
+        return max(0, purse.spent.money - limit)
+
+    for _ in range(200):
+        over = max(over, asyncio.run(spend()))
+    print(f"64 calls at once, 200 budgets: passed by {over} micro-USD at most (goal 0)")
+
+
 async def states(folder: Path) -> dict[str, str]:
     """The ledger's rows."""
     async with GroupedLedger(SqliteTable(folder / "ledger.db")) as ledger:
         return {row.key: row.state for row in await ledger.rows(TaskId("a" * 32))}
+
+
+def reachable(url: str) -> bool:
+    """Whether a PostgreSQL answers."""
+    if find_spec("psycopg") is None:
+        return False
+    psycopg: Any = import_module("psycopg")
+    try:
+        psycopg.connect(url, connect_timeout=2).close()
+    except psycopg.Error:
+        return False
+    return True
 
 
 def main() -> None:
@@ -260,7 +326,13 @@ def main() -> None:
     asyncio.run(scatters(3 if quick else 5))
     asyncio.run(pipelines())
     asyncio.run(cancelling())
+    budget()
     killing(10 if quick else 50)
+    url = os.environ.get("HEADWAY_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
+    if find_spec("dbos") is not None and reachable(url):
+        taking_over(url)
+    else:
+        print("two workers on PostgreSQL: not measured, because no PostgreSQL answers or the extras are not installed")
 
 
 if __name__ == "__main__":

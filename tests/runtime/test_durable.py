@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from services import own_name, postgres_url
+from services import own_schema, postgres_url
 
 from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.task import TaskId
@@ -135,11 +135,6 @@ def after(child: "subprocess.Popen[str]", lines: int) -> None:
         assert child.stdout.readline()
 
 
-async def in_ledger(folder: Path, task: TaskId) -> int:
-    async with GroupedLedger(SqliteTable(folder / "ledger.db")) as ledger:
-        return sum(row.state == "done" for row in await ledger.rows(task))
-
-
 def check(folder: Path, tasks: int, in_flight: int) -> None:
     """All is paid for, and at most what was under way at the kill twice."""
     paid = (folder / "paid").read_text().split()
@@ -149,6 +144,7 @@ def check(folder: Path, tasks: int, in_flight: int) -> None:
 
 def test_what_was_killed_in_a_file_is_taken_up_when_it_is_opened_again(tmp_path: Path) -> None:
     where = str(tmp_path / "t.db")
+    (tmp_path / "go").touch()
     with start(where, "", tmp_path, 1) as child:
         after(child, 1 + 30)
         child.kill()
@@ -159,12 +155,13 @@ def test_what_was_killed_in_a_file_is_taken_up_when_it_is_opened_again(tmp_path:
 
 
 def test_of_two_workers_on_postgres_one_is_killed_and_the_other_finishes_all(tmp_path: Path) -> None:
-    url, schema = postgres_url(), own_name()
-    with start(url, schema, tmp_path, 2) as first:
-        after(first, 1 + 20)
+    url = postgres_url()
+    with own_schema(url) as schema, start(url, schema, tmp_path, 2) as first:
+        after(first, 1 + 2 * 50)
         with start(url, schema, tmp_path, 1) as second:
             after(second, 1)
             first.kill()
+            (tmp_path / "go").touch()
             output, _ = second.communicate(timeout=90)
     assert output.splitlines()[-3:] == [f"sum {sum(range(100))}"] * 3
     check(tmp_path, 3, in_flight=4)

@@ -4,12 +4,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
-from services import own_name, postgres_url
+from services import own_schema, postgres_url
 
 from headway.core.errors import BadInputError, InDoubtError, StoreError
 from headway.core.money import MicroUsd
@@ -22,13 +22,18 @@ COST = Amount(money=MicroUsd(10), calls=1)
 SCRIPT = Path(__file__).parents[1] / "support" / "paying.py"
 
 
-def table(kind: str, folder: Path) -> Table:
-    return SqliteTable(folder / "l.db") if kind == "sqlite" else PostgresTable(postgres_url(), own_name())
+@pytest.fixture(params=["sqlite", "postgres"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Table]:
+    if request.param == "sqlite":
+        yield SqliteTable(tmp_path / "l.db")
+        return
+    url = postgres_url()
+    with own_schema(url) as schema:
+        yield PostgresTable(url, schema)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_what_is_written_is_read_and_the_last_word_counts(kind: str, tmp_path: Path) -> None:
-    async with GroupedLedger(table(kind, tmp_path)) as ledger:
+async def test_what_is_written_is_read_and_the_last_word_counts(table: Table) -> None:
+    async with GroupedLedger(table) as ledger:
         rows = [Row(key=f"k{number}", state="intent", amount=COST) for number in range(100)]
         await asyncio.gather(*(ledger.write(TASK, row) for row in rows))
         done = Row(key="k0", state="done", amount=COST, value=b"\x00x")
@@ -39,6 +44,28 @@ async def test_what_is_written_is_read_and_the_last_word_counts(kind: str, tmp_p
         )
     with pytest.raises(StoreError, match="closed"):
         await ledger.write(TASK, done)
+
+
+async def test_a_task_of_many_calls_with_large_results_is_taken_up_whole(tmp_path: Path) -> None:
+    """Elsewhere a limit on a run's history ended it at 53 of 100 calls (temporalio/sdk-python#1890)."""
+    made = 0
+
+    async def item(run: Run, number: int) -> int:
+        async def make() -> Paid:
+            nonlocal made
+            made += 1
+            return Paid("x" * 200_000)
+
+        return len(await run.once("m", number, make, str))
+
+    @task()
+    async def large(run: Run) -> int:
+        return sum(await run.map(item, range(300)))
+
+    for _ in range(2):
+        async with GroupedLedger(SqliteTable(tmp_path / "l.db")) as ledger, Runtime(ledger=ledger) as runtime:
+            assert await runtime.resume(TASK, large) == 300 * 200_000
+    assert made == 300
 
 
 class Refusing:

@@ -1,6 +1,7 @@
 """A worker that is to be killed: its tasks pay 100 times each, by a scatter, and say so after each.
 
 python durable_worker.py WHERE SCHEMA FOLDER TASKS: starts so many tasks, and ends when there are no more to be done.
+Half of each task waits until there is a file ``go`` in the folder.
 """
 
 import asyncio
@@ -12,12 +13,15 @@ from headway.runtime import DbosEngine, GroupedLedger, Paid, Run, Runtime, Sqlit
 
 WHERE, SCHEMA, FOLDER, TASKS = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 
+HALF = 50
+
 
 async def pay(run: Run, number: int) -> int:
     """Pay once for ``number``, by a line in a file."""
 
     async def make() -> Paid:
-        await asyncio.sleep(0.01)
+        while number >= HALF and not (FOLDER / "go").exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.01)
         file = os.open(FOLDER / "paid", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(file, f"{run.id}/{number}\n".encode())
         os.close(file)

@@ -1,6 +1,8 @@
 """Redis and PostgreSQL, where tests have them; tests of theirs skip and say so where not."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 from uuid import uuid4
 
@@ -47,3 +49,15 @@ def clear_redis(prefix: str) -> None:
     for name in client.scan_iter(f"{{{prefix}}}*"):
         client.delete(name)
     client.close()
+
+
+@contextmanager
+def own_schema(url: str) -> Generator[str]:
+    """A name for a schema that no other run of the tests uses; what is in it at the end goes."""
+    psycopg = pytest.importorskip("psycopg")
+    name = own_name()
+    try:
+        yield name
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")

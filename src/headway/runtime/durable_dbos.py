@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,6 +70,7 @@ class DbosEngine:
         self._lock: IO[bytes] | None = None
         self._leases: Leases | None = None
         self._pulse: asyncio.Task[None] | None = None
+        self._leaving = threading.Event()
         self._dbos = _dbos()
 
     async def __aenter__(self) -> Self:
@@ -99,14 +101,17 @@ class DbosEngine:
 
         self._workflow: Any = self._dbos.workflow(name=_WORKFLOW, max_recovery_attempts=None)(headway_task)
         self._dbos.launch()
-        self._pulse = asyncio.create_task(self._beat())
+        self._watch = asyncio.create_task(self._heed_cancelled())
+        if self._leases is not None:
+            await asyncio.to_thread(self._leases.renew)
+            self._pulse = asyncio.create_task(asyncio.to_thread(self._beat, self._leases))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Stop what runs here; it is taken up by whoever opens the engine next, or by another worker."""
-        if self._pulse is not None:
-            self._pulse.cancel()
-            await asyncio.wait({self._pulse})
+        self._leaving.set()
+        self._watch.cancel()
+        await asyncio.wait({self._watch} if self._pulse is None else {self._watch, self._pulse})
         for started in tuple(self._started.values()):
             await started.cancel()
         await asyncio.to_thread(self._dbos.destroy, destroy_registry=True)
@@ -201,26 +206,28 @@ class DbosEngine:
         finally:
             del self._started[name]
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(PULSE_SECONDS)
+    def _beat(self, leases: Leases) -> None:
+        """Renew the lease and look for the dead; on a thread, since a task may hold the event loop up."""
+        while not self._leaving.wait(PULSE_SECONDS):
             try:
-                await self._renew()
+                if not leases.renew():
+                    _log.error("this worker was taken for dead, so others have its tasks: it stops them")
+                    self._loop.call_soon_threadsafe(self._stop_all)
+                for worker in leases.reap(self._hand_over):
+                    _log.warning("worker %s is dead: its tasks go to others", worker)
             except StoreError as error:
                 _log.warning("a worker's pulse failed: %s", error)
 
-    async def _renew(self) -> None:
-        if self._leases is not None:
-            held = await asyncio.to_thread(self._leases.renew)
-            if not held:
-                _log.error("this worker was taken for dead, so others have its tasks: it stops them")
-                for started in tuple(self._started.values()):
-                    await started.cancel()
-            for worker in await asyncio.to_thread(self._leases.reap, self._hand_over):
-                _log.warning("worker %s is dead: its tasks go to others", worker)
-        if self._started:
+    def _stop_all(self) -> None:
+        for started in self._started.values():
+            started.running.cancel()
+
+    async def _heed_cancelled(self) -> None:
+        """Stop what others have cancelled."""
+        while True:
+            await asyncio.sleep(PULSE_SECONDS)
             ids = [str(name) for name in self._started]
-            gone: Any = await self._dbos.list_workflows_async(workflow_ids=ids, status="CANCELLED")
+            gone: Any = await self._dbos.list_workflows_async(workflow_ids=ids, status="CANCELLED") if ids else []
             for one in gone:
                 if (started := self._started.get(one.workflow_id)) is not None:
                     await started.cancel()

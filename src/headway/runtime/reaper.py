@@ -13,6 +13,8 @@ LEASE_SECONDS: Final = 4.0
 PULSE_SECONDS: Final = 1.0
 """Between two renewals."""
 _CONNECT_SECONDS: Final = 5
+_START_SECONDS: Final = 60.0
+"""That a worker may take to start before its first renewal."""
 
 
 class Leases:
@@ -42,7 +44,7 @@ class Leases:
                 f"CREATE TABLE IF NOT EXISTS {self._table} "
                 "(worker TEXT PRIMARY KEY, seen TIMESTAMPTZ NOT NULL)".encode()
             )
-            self._insert(connection)
+            self._insert(connection, ahead=_START_SECONDS)
 
         self._in_transaction(prepare)
 
@@ -62,7 +64,7 @@ class Leases:
             query = f"UPDATE {self._table} SET seen = clock_timestamp() WHERE worker = %s"  # noqa: S608 - our own name
             held = connection.execute(query.encode(), (self._worker,)).rowcount == 1
             if not held:
-                self._insert(connection)
+                self._insert(connection, ahead=0.0)
 
         self._in_transaction(renew)
         return held
@@ -99,12 +101,13 @@ class Leases:
         if self._connection is not None:
             self._connection.close()
 
-    def _insert(self, connection: "Connection[Any]") -> None:
+    def _insert(self, connection: "Connection[Any]", *, ahead: float) -> None:
         query = (
-            f"INSERT INTO {self._table} VALUES (%s, clock_timestamp()) "  # noqa: S608 - our own name
+            f"INSERT INTO {self._table} "  # noqa: S608 - our own name
+            "VALUES (%s, clock_timestamp() + %s * interval '1 second') "
             "ON CONFLICT (worker) DO UPDATE SET seen = excluded.seen"
         )
-        connection.execute(query.encode(), (self._worker,))
+        connection.execute(query.encode(), (self._worker, ahead))
 
     def _delete(self, connection: "Connection[Any]", worker: str) -> None:
         query = f"DELETE FROM {self._table} WHERE worker = %s"  # noqa: S608 - our own name
