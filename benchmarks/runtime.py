@@ -8,6 +8,7 @@ work beside us, and so does LangGraph where it is installed.
 
 import argparse
 import asyncio
+import operator
 import os
 import random
 import subprocess
@@ -19,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from headway.core.errors import OverBudgetError
 from headway.core.money import MicroUsd
@@ -107,19 +108,25 @@ async def durable(watch: Watch) -> None:
                 await runtime.start(paid)
 
 
+class Found(TypedDict):
+    """What LangGraph's graph gathers."""
+
+    found: Annotated[list[int], operator.add]
+
+
 async def langgraph(watch: Watch) -> None:
     """By a graph of LangGraph's with one node, to which every call is sent."""
     library: Any = import_module("langgraph.graph")
     send: Any = import_module("langgraph.types").Send
 
-    async def call(_state: dict[str, Any]) -> dict[str, Any]:
+    async def call(state: dict[str, Any]) -> dict[str, Any]:
         await asyncio.sleep(SECONDS)
-        return {}
+        return {"found": [state["n"]]}
 
     def all_calls(_state: dict[str, Any]) -> list[Any]:
         return [send("call", {"n": number}) for number in range(CALLS)]
 
-    graph = library.StateGraph(dict)
+    graph = library.StateGraph(Found)
     graph.add_node("call", call)
     graph.add_conditional_edges(library.START, all_calls, ["call"])
     graph.add_edge("call", library.END)
