@@ -96,6 +96,13 @@ def test_the_report_for_a_browser_is_written_where_asked(headway: Run, store: Pa
     assert "its directory does not exist" in failed.err
 
 
+def test_a_name_that_is_neither_a_file_nor_a_task_is_told_as_such(headway: Run, store: Path, tmp_path: Path) -> None:
+    for where in (store, tmp_path / "none.db"):
+        ran = headway("explain", "nosuch", "--store", where)
+        assert (ran.code, ran.out) == (1, "")
+        assert "There is no file 'nosuch', and no such task" in ran.err
+
+
 def test_an_unknown_task_is_answered_with_the_nearest(headway: Run, store: Path) -> None:
     ran = headway("explain", "ad" * 16, "--store", store)
     assert (ran.code, ran.out) == (1, "")

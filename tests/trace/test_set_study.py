@@ -67,6 +67,28 @@ def test_half_of_few_iterations_is_one() -> None:
     assert [found.value for found in half.after] == [pytest.approx(1.0), pytest.approx(7.0)]
 
 
+def test_what_stays_as_recorded_in_one_task_is_said_of_the_set() -> None:
+    """Six calls of 1 s with gaps of 1 s after them, one of them 1,000 s, beside a task of 40 iterations."""
+    night = [step("night", 0, 1012)]
+    at = 0.0
+    for turn in range(6):
+        gap = 1000.0 if turn == 3 else 1.0
+        night.append(call(f"n{turn}", at, at + 1, "night", asks=(f"{turn}",)))
+        night.append(tool(f"g{turn}", at + 1, at + 1 + gap, "night", by=f"n{turn}", inferred=True))
+        at += 1 + gap
+    night.append(call("end", at, at + 1, "night"))
+    night = [msgspec.structs.replace(span, task=TaskId("night")) for span in night]
+    report = studied([night, task(40)]).report()
+    assumed = {row.lever.key: row.lever.assumes for row in report.levers}
+    assert assumed["faster-tools"].endswith(
+        "In 1 of 2 tasks: Gaps between two calls stay as recorded: far longer than iterations usually are, and a person"
+        " may have been waited for in them."
+    )
+    assert assumed["half-the-iterations"].endswith(
+        "In 1 of 2 tasks: Iterations over 20 times as long as the median are no average ones and stay."
+    )
+
+
 def test_what_single_tasks_show_is_counted_over_the_set() -> None:
     report = studied([task(2, tools=9.0), task(2, tools=9.0), task(2, tools=0.001)]).report()
     (row,) = [row for row in report.recurring if row.worst.name == "tools-dominate"]

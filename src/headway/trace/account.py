@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.span import Span
 from headway.trace.anatomy import Anatomy, dissect
 from headway.trace.findings import Finding, findings
 from headway.trace.levers import Lever, rank
 from headway.trace.prices import PriceOf, price_for
-from headway.trace.sources.verdict import Verdict, judge
+from headway.trace.sources.verdict import Verdict, judge, told_by_price
 from headway.trace.study import study
 
 
@@ -44,7 +44,7 @@ def account_of(
         anatomy=anatomy,
         levers=rank(case, prices=prices) if verdict.timed else (),
         findings=findings(case, verdict, anatomy=anatomy, prices=prices),
-        verdict=verdict,
+        verdict=structs.replace(verdict, aspects=told_by_price(verdict.aspects, anatomy.spent.cost)),
     )
 
 

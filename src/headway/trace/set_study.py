@@ -19,7 +19,7 @@ from headway.trace.levers import Lever, rank
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sets import SetAnatomy, anatomy_of
 from headway.trace.sources.digests import digest
-from headway.trace.sources.verdict import Aspect, Subject, Verdict
+from headway.trace.sources.verdict import Aspect, Subject, Verdict, told_by_price
 from headway.trace.stats import Quantile, quantiles
 from headway.trace.study import study
 from headway.trace.whatif import Outcome, WhatIf, what_if
@@ -46,7 +46,7 @@ class LeverRow(Struct, frozen=True, kw_only=True):
     """One lever over the sampled tasks that are timed."""
 
     lever: Lever
-    """As it is on the task where it saves most."""
+    """As it is on the task where it saves most; of what stays as recorded, it says in how many tasks."""
     tasks: int
     """In which it saves anything."""
     of: int
@@ -218,7 +218,7 @@ class SetStudy:
             sampled=len(sample),
             slowest=tuple(slowest),
             namesakes=tuple(row.task for row in self._rows if row.task[:BEGINNING] in beginnings),
-            aspects=_aspects(self._verdicts),
+            aspects=told_by_price(_aspects(self._verdicts), anatomy.spent.cost),
             remarks=_remarks(self._verdicts),
         )
 
@@ -289,7 +289,7 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
         ]
         rows.append(
             LeverRow(
-                lever=max(saved.values(), key=lambda lever: lever.seconds),
+                lever=_of_all(list(saved.values())),
                 tasks=len(saved),
                 of=len(sample),
                 before=before,
@@ -301,6 +301,14 @@ def _levers(sample: Sequence[_Examined]) -> tuple[LeverRow, ...]:
             )
         )
     return tuple(sorted(rows, key=lambda row: tuple(row.after[i].value - row.before[i].value for i in (1, 0))))
+
+
+def _of_all(saved: Sequence[Lever]) -> Lever:
+    """The lever where it saves most, with what stays as recorded in any of the tasks."""
+    most = max(saved, key=lambda lever: lever.seconds)
+    counts = Counter(lever.stays[1] for lever in saved if lever.stays[1])
+    stays = [f"In {tasks:,} of {len(saved):,} tasks: {sentence}" for sentence, tasks in counts.items()]
+    return structs.replace(most, assumes=" ".join([most.assumes.removesuffix(most.stays[0]).rstrip(), *stays]))
 
 
 def _halve_few(found: Mapping[str, dict[TaskId, Lever]]) -> None:

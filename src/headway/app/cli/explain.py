@@ -1,15 +1,16 @@
 """`headway explain`: where the time, the tokens and the money of a task or of many went."""
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import structs
 
-from headway.core.errors import BadInputError
+from headway.core.errors import BadInputError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from headway.app.explaining import Found, Question
     from headway.core.budget import Budget
@@ -106,7 +107,8 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         else:
             if names:
                 question = structs.replace(question, task=_only(names, task))
-            found = _recorded(store, question, last=last, whole=whole)
+            with _no_file_either(names):
+                found = _recorded(store, question, last=last, whole=whole)
     if limits is None:
         _work_out(found)
     # Before the page, which whoever reads it may break off.
@@ -140,6 +142,17 @@ def _only(names: "Sequence[str]", task: str | None) -> str:
             "Of recorded tasks, one is explained at a time.", fix="Name one, or all of them with --all."
         )
     return names[0]
+
+
+@contextmanager
+def _no_file_either(names: "Sequence[str] | None") -> "Generator[None]":
+    """A name that means no task may have been meant as a file."""
+    try:
+        yield
+    except NotFoundError as error:
+        if not names:
+            raise
+        raise NotFoundError(f"There is no file {names[0]!r}, and no such task: {error.what}", fix=error.fix) from error
 
 
 def _read(names: "Sequence[str]", question: "Question", jobs: int | None) -> "Found":

@@ -12,7 +12,7 @@ from headway.core.spent import Sum
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
 from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
-from headway.trace.levers.turns import droppable, left_alone, thin_out
+from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
 from headway.trace.loop import Turn
 from headway.trace.phases import PREFILL
 from headway.trace.resent import last_tries
@@ -21,6 +21,9 @@ from headway.trace.tree import EPSILON
 
 SIMPLE: Final = 6
 """Iterations; a longer loop works on what it finds, be it in tool calls or in plain text, and is no simple question."""
+
+
+_LONG_STAY: Final = f"Iterations over {FAR} times as long as the median are no average ones and stay."
 
 
 def fewer_iterations(case: Case) -> Iterable[Lever]:
@@ -47,7 +50,8 @@ def fewer_iterations(case: Case) -> Iterable[Lever]:
             key="one-iteration-fewer" if number == 1 else "half-the-iterations",
             name="one iteration fewer" if number == 1 else f"{number} iterations fewer",
             assumes="Iterations of average length are not needed, nor what their tools found; the last one, the"
-            f" answer, stays, {reads} {left_alone(case)}".rstrip(),
+            f" answer, stays, {reads}",
+            stays=(left_alone(case), _LONG_STAY if left_alone(case) else ""),
             tradeoff="A larger first prompt, and a worse answer where the steps were needed.",
             rule="E2E = N x (hop + TTFT + TPOT x output tokens + tools): time falls with N.",
             how=f"Put into the first prompt what the loop goes to look for{_more_at_once(case, turns)}, and limit"

@@ -16,6 +16,10 @@ _ROUNDING: Final = 1e-6
 """Of a token: what a share of whole numbers may lack of one by floating point."""
 
 
+Stays = tuple[str, str]
+"""A sentence, and how it reads of any task, without numbers; empty where nothing is to be said."""
+
+
 class Lever(Struct, frozen=True, kw_only=True):
     """A change and its predicted saving on one task."""
 
@@ -40,6 +44,8 @@ class Lever(Struct, frozen=True, kw_only=True):
     """The rule of thumb behind it."""
     how: str
     """How to do it."""
+    stays: Stays = ("", "")
+    """What of this task is left as recorded, which ``assumes`` ends with."""
 
 
 class Saved(Struct, frozen=True):
@@ -62,6 +68,7 @@ class Advice(Struct, frozen=True, kw_only=True):
     tradeoff: str
     rule: str
     how: str
+    stays: Stays = ("", "")
 
 
 def predicted(case: Case, change: Change, saved: Saved, advice: Advice, most: float = inf) -> Lever:
@@ -77,10 +84,11 @@ def predicted(case: Case, change: Change, saved: Saved, advice: Advice, most: fl
         cost=money(saved.cost.exact),
         tokens_least=saved.tokens.least,
         cost_least=money(saved.cost.least),
-        assumes=advice.assumes,
+        assumes=f"{advice.assumes} {advice.stays[0]}".rstrip(),
         tradeoff=advice.tradeoff,
         rule=advice.rule,
         how=advice.how,
+        stays=advice.stays,
     )
 
 

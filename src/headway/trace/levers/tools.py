@@ -118,8 +118,8 @@ def faster_tools(case: Case) -> Iterable[Lever]:
         Advice(
             key="faster-tools",
             name="tools twice as fast",
-            assumes="Tools and retrievals take half as long; where a tool's time is a gap, the agent's code in it too."
-            f" {gap_left_alone(case)[0]}".rstrip(),
+            assumes="Tools and retrievals take half as long; where a tool's time is a gap, the agent's code in it too.",
+            stays=gap_left_alone(case),
             tradeoff="Cached results grow old; more machine costs money.",
             rule="A tool on the critical path counts in full; one with slack counts nothing.",
             how="Cache results of tools, keep their processes warm, and give the slow ones more machine.",

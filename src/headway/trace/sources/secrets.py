@@ -39,6 +39,11 @@ _SECRETS: Final = (
         ),
         rf"\1{MASK}",
     ),
+    _Secret(
+        ("pass", "pwd", "secret", "token", "credential", "key"),
+        re.compile(rf"((?:{_NAMES})\s+(?:is|was)\s+[\"']?)(?=[^\s,;\"']*\d)[^\s,;\"']{{6,}}", re.IGNORECASE),
+        rf"\1{MASK}",
+    ),
     _Secret(("://",), re.compile(r"(://[^\s/:@]*:)[^\s/@]+@"), rf"\1{MASK}@"),
     _Secret(
         ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),

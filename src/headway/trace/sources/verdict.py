@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.span import HumanWait, ModelCall, Span, Step, ToolUse
+from headway.core.spent import Sum
 from headway.trace.sources.source import Timing
 from headway.trace.tree import once
 
@@ -61,6 +62,26 @@ class Verdict(Struct, frozen=True, kw_only=True):
     def timed(self) -> bool:
         """Whether it is known when things happened, so that there is an E2E, a path and phases."""
         return self.timing in {"spans", "messages"}
+
+
+def told_by_price(aspects: Sequence[Aspect], cost: Sum) -> tuple[Aspect, ...]:
+    """The aspects, once prices were looked up: of how many calls the cost is known in full.
+
+    Args:
+        aspects: what the record alone says; tokens are known, but not whether a price is, nor what it needs of them.
+        cost: of all calls.
+    """
+    return tuple(_priced(aspect, cost) if aspect.subject == "cost" else aspect for aspect in aspects)
+
+
+def _priced(aspect: Aspect, cost: Sum) -> Aspect:
+    known = min(aspect.known, cost.known)
+    if known == aspect.known:
+        return aspect
+    if known:
+        return structs.replace(aspect, known=known)
+    how = "a price, or a token count that it needs, is not known"
+    return structs.replace(aspect, known=0, quality="unknown", how=how)
 
 
 def judge(
