@@ -107,8 +107,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         else:
             if names:
                 question = structs.replace(question, task=_only(names, task))
-            with _no_file_either(names):
-                found = _recorded(store, question, last=last, whole=whole)
+            found = _recorded(store, question, names, last=last, whole=whole)
     if limits is None:
         _work_out(found)
     # Before the page, which whoever reads it may break off.
@@ -164,7 +163,9 @@ def _read(names: "Sequence[str]", question: "Question", jobs: int | None) -> "Fo
         return read_files(names, question, heard, processes=jobs or processors())
 
 
-def _recorded(path: Path | None, question: "Question", *, last: bool, whole: bool) -> "Found":
+def _recorded(
+    path: Path | None, question: "Question", names: "Sequence[str] | None", *, last: bool, whole: bool
+) -> "Found":
     from headway.app.explaining import read_store
     from headway.core.config import default_store
     from headway.trace.store import Store, nothing_recorded
@@ -175,7 +176,7 @@ def _recorded(path: Path | None, question: "Question", *, last: bool, whole: boo
             "Name what to explain: a recorded task's id, --last, --all, or files" + (", not both." if ways else "."),
             fix="See the recorded tasks with `headway tasks`.",
         )
-    with Store(path or default_store(), readonly=True) as store:
+    with _no_file_either(names), Store(path or default_store(), readonly=True) as store:
         if last:
             found = store.last()
             if found is None:
