@@ -106,7 +106,7 @@ async def test_a_limit_says_which_it_is_its_value_its_use_and_when_it_frees(hous
             openai.RateLimitError, match=r"limit of 1 request a minute: 1 request (is|are) used"
         ) as caught:
             await caller.chat.completions.create(model="m", messages=QUESTION)
-        assert caught.value.code == "requests_limit"
+        assert (caught.value.type, caught.value.code) == ("rate_limit_error", "requests_limit")
         assert 1 <= int(caught.value.response.headers["retry-after"]) <= 62
     assert len(engine.requests) == 1
 

@@ -32,6 +32,15 @@ def test_samples_are_summed_and_what_all_agree_on_is_told_once() -> None:
     assert whole.count("# TYPE calls_total counter") == whole.count("# HELP calls_total Calls.") == 1
 
 
+def test_of_a_state_that_workers_see_differently_the_worst_is_told() -> None:
+    """An open breaker is 2: two workers with one do not make it 4."""
+    pages = [
+        "\n".join([*family("headway_replica_breaker", "gauge", "B.", [({"replica": "a"}, state)]), ""]).encode()
+        for state in (2, 0, 2, 1)
+    ]
+    assert 'headway_replica_breaker{replica="a"} 2\n' in summed(pages, b"").decode()
+
+
 def test_one_page_alone_is_itself() -> None:
     assert summed([page(3, 1, 10, 0.5)], b"") == page(3, 1, 10, 0.5)
     assert summed([], b"") == b""

@@ -28,7 +28,13 @@ def test_a_deadline_is_seconds_from_when_the_request_came() -> None:
     assert read(deadline="30").deadline == 130.0
 
 
-@pytest.mark.parametrize("value", ["", "-1", "soon", "1e9", "nan", "inf", "9999999999", "1.5 s"])
+@pytest.mark.parametrize("past", ["0", "-5", "-0.5"])
+def test_a_deadline_that_is_past_is_heeded(past: str) -> None:
+    record = read(deadline=past)
+    assert (record.deadline, record.notes) == (100.0, ())
+
+
+@pytest.mark.parametrize("value", ["", "-", "soon", "1e9", "nan", "inf", "9999999999", "1.5 s"])
 def test_a_deadline_that_is_no_number_of_seconds_is_passed_over_and_noted(value: str) -> None:
     record = read(deadline=value)
     assert record.deadline is None

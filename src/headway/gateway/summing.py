@@ -10,8 +10,8 @@ from msgspec import Struct
 
 _SAME: Final = frozenset({"headway_replica_up"})
 """Gauges that all workers agree on."""
-_LARGEST: Final = frozenset({"headway_cache_shadow_error_upper"})
-"""Bounds, of which the largest counts."""
+_LARGEST: Final = frozenset({"headway_cache_shadow_error_upper", "headway_replica_breaker"})
+"""Gauges that are bounds or states, of which the largest counts."""
 
 
 class _Family(Struct):

@@ -15,7 +15,7 @@ DEADLINE: Final = b"x-headway-deadline"
 """Seconds that the task may still take, not a time of day: no clocks have to agree."""
 _NAMES: Final = frozenset({LANE, PRIORITY, DEADLINE})
 _LEVEL: Final = re.compile(rb"[+-]?\d{1,2}")
-_SECONDS: Final = re.compile(rb"\d{1,9}(?:\.\d{1,9})?")
+_SECONDS: Final = re.compile(rb"-?\d{1,9}(?:\.\d{1,9})?")
 _LEVELS: Final = 10
 _SHOWN: Final = 40
 
@@ -50,7 +50,7 @@ def read_urgency(
             _unread(record, PRIORITY, level, f"no whole number from -{_LEVELS} to {_LEVELS}")
     if left is not None:
         if _SECONDS.fullmatch(left):
-            record.deadline = now + float(left)
+            record.deadline = now + max(float(left), 0.0)  # what is past is not more so
         else:
             _unread(record, DEADLINE, left, "no number of seconds")
 

@@ -9,6 +9,7 @@ from headway.wire.openai import Answer, ChatRequest, decode_answer, decode_reque
 from headway.wire.openai_stream import AnswerStream, only_usage
 
 _DONE: Final = b"data: [DONE]\n\n"
+_TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 
 
@@ -20,7 +21,10 @@ class OpenAIErrors:
 
     def error(self, refusal: Refusal) -> bytes:
         """As `Dialect.error`."""
-        kind = "server_error" if refusal.status >= _SERVER_ERROR else "invalid_request_error"
+        if refusal.status >= _SERVER_ERROR:
+            kind = "server_error"
+        else:
+            kind = "rate_limit_error" if refusal.status == _TOO_MANY else "invalid_request_error"
         return error_body(refusal.message, type=kind, code=refusal.error)
 
     def error_event(self, refusal: Refusal) -> bytes:
