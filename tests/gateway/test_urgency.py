@@ -56,8 +56,19 @@ def test_other_priorities_and_lanes_are_noted() -> None:
 
 
 @pytest.mark.parametrize("name", ["team", "k1"])
-def test_a_tenant_or_key_may_be_batch_until_the_call_says_otherwise(name: str) -> None:
+def test_whom_the_operator_made_batch_stays_so_whatever_the_call_says(name: str) -> None:
     assert read(frozenset({name}), CALLER).lane == "batch"
-    assert read(frozenset({name}), CALLER, lane="interactive").lane == "interactive"
-    assert read(frozenset({"other"}), CALLER).lane == "interactive"
-    assert read(lane="batch").lane == "batch"
+    assert read(frozenset({name}), CALLER, lane="batch").notes == ()
+    raised = read(frozenset({name}), CALLER, lane="interactive")
+    assert raised.lane == "batch"
+    assert raised.notes == (
+        "x-headway-lane was not heeded: 'interactive' is more than the operator allows: this caller's calls are batch.",
+    )
+
+
+def test_everybody_else_says_how_urgent_a_call_is() -> None:
+    other = frozenset({"other"})
+    assert read(other, CALLER).lane == "interactive"
+    assert read(other, CALLER, lane="interactive").notes == ()
+    assert read(other, CALLER, lane="batch").lane == "batch"
+    assert read(other, lane="batch").lane == "batch"

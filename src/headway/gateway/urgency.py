@@ -30,9 +30,10 @@ def read_urgency(
         fields: the request's headers by lower-case name.
         now: epoch seconds.
         caller: whose call it is, where there are keys.
-        batch: tenants and keys, by id, whose calls are batch where they do not say otherwise.
+        batch: tenants and keys, by id, whose calls are batch whatever they say.
     """
-    if batch and caller is not None and (caller.tenant.id in batch or caller.key.id in batch):
+    held = caller is not None and (caller.tenant.id in batch or caller.key.id in batch)
+    if held:
         record.lane = "batch"
     if _NAMES.isdisjoint(fields):
         return
@@ -40,7 +41,8 @@ def read_urgency(
     if lane == b"batch":
         record.lane = "batch"
     elif lane == b"interactive":
-        record.lane = "interactive"
+        if held:
+            _unread(record, LANE, lane, "more than the operator allows: this caller's calls are batch")
     elif lane is not None:
         _unread(record, LANE, lane, "neither interactive nor batch")
     if level is not None:

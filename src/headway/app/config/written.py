@@ -108,7 +108,7 @@ class Schedule(Table):
     weights: dict[str, Annotated[float, Field(gt=0)]] = Field(default={}, strict=False)
     """Shares of tenants that wait at the same time, by tenant; 1 for those not named."""
     batch: list[str] = Field(default=[])
-    """Tenants, or ids of keys, whose calls are batch where their header x-headway-lane does not say otherwise."""
+    """Tenants, or ids of keys, whose calls are batch, whatever their header x-headway-lane says."""
     shadow: str | None = None
     """Another routing policy, by name, that is tried: what it would have done is counted and noted."""
     most_waiting: Annotated[int, Field(ge=0)] = _SCHEDULING.most_waiting
@@ -254,7 +254,7 @@ class ModelRule(Table):
     tenants: list[str] = Field(default=[])
     """The call is one of these tenants'."""
     lane: Literal["interactive", "batch"] | None = None
-    """The call's header x-headway-lane says this; interactive where it has none."""
+    """The call is of this lane: batch by its header x-headway-lane or by [schedule] batch, else interactive."""
     over_input_tokens: Annotated[int, Field(ge=0)] | None = None
     """The prompt is longer than this, at three bytes a token."""
     with_tools: bool | None = None
