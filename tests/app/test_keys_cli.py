@@ -113,6 +113,12 @@ def test_mistakes_are_told(run: Run, words: str, told: str) -> None:
     assert told in refused.err
 
 
+def test_a_tenant_of_a_file_is_there_once_the_gateway_has_started_with_it(run: Run) -> None:
+    told = " ".join(run("keys", "create", "acme").err.split())
+    assert "headway tenants create acme" in told
+    assert "[tenants.acme] is there once the gateway has started with that file" in told
+
+
 def test_before_there_is_anything(run: Run) -> None:
     assert "headway keys create" in run("keys", "list").out
     assert "headway tenants create" in run("tenants", "list").out

@@ -1,6 +1,8 @@
 """Commands that ask a running gateway for a change."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from serving import serving
@@ -25,6 +27,14 @@ async def test_what_the_gateway_says_comes_back() -> None:
             await asyncio.to_thread(steer, served.url, None, "GET", "/admin/bush")
         with pytest.raises(HeadwayError, match="/admin/tree answers POST"):
             await asyncio.to_thread(steer, served.url, "k", "GET", "/admin/tree")
+
+
+@pytest.mark.parametrize("words", ["reload", "pins", "cache report"])
+def test_each_command_asks_where_the_variable_says(
+    headway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.setenv("HEADWAY_URL", "http://127.0.0.1:9")
+    assert "127.0.0.1:9 cannot be reached" in " ".join(headway(*words.split()).err.split())
 
 
 def test_a_gateway_that_is_not_there_is_named() -> None:

@@ -250,7 +250,11 @@ def _read(body: str, kind: type[_T]) -> _T:
 def _tenant(execute: Execute, name: str) -> Tenant:
     rows = execute("SELECT body FROM tenant WHERE id = ?", (name,))
     if not rows:
-        raise NotFoundError(f"There is no tenant {name!r}.", fix="See them with `headway tenants list`.")
+        raise NotFoundError(
+            f"There is no tenant {name!r}.",
+            fix=f"Make it: headway tenants create {name}. One that stands in a file as [tenants.{name}] is there once"
+            " the gateway has started with that file; `headway tenants list` lists those that are.",
+        )
     return _read(rows[0][0], Tenant)
 
 

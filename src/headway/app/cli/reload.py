@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from headway.app.cli.steered import Key, Url
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the `headway` command."""
@@ -11,24 +13,24 @@ def register(app: typer.Typer) -> None:
 
 
 def reload(
-    url: Annotated[str, typer.Option(help="Where the gateway listens.")] = "http://127.0.0.1:8080",
-    key: Annotated[
-        str | None, typer.Option(envvar="HEADWAY_KEY", help="A key of the role admin, where callers need keys.")
-    ] = None,
+    url: Url = None,
+    key: Key = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="For a machine: what changed, and what needs a restart.")
     ] = False,
 ) -> None:
     """Have a running gateway read its configuration again; no call is dropped. A broken one changes nothing.
 
+    Where callers need keys, it takes one of the role admin.
+
     [bold]Example:[/]  headway reload
     """
     import msgspec
 
     from headway.app.reloading import RELOAD_PATH, Reloaded
-    from headway.app.steering import steer
+    from headway.app.steering import URL, steer
 
-    said = steer(url, key, "POST", RELOAD_PATH)
+    said = steer(url or URL, key, "POST", RELOAD_PATH)
     if as_json:
         typer.echo(msgspec.json.encode(said).decode())
     else:

@@ -11,6 +11,10 @@ from headway.app.report.figures import moment, printable, seconds
 from headway.app.report.layout import Page, bullets, definitions, section
 
 _DECIMALS = 3
+_UNDECIDED = (
+    "not recorded: it was turned away before (if by a key or a limit, `headway audit` has it),"
+    " or another program recorded it"
+)
 
 
 def decisions_page(calls: Sequence[CallDecisions]) -> Page:
@@ -41,7 +45,7 @@ def _body(call: CallDecisions) -> Iterator[RenderableType]:
 def _told(call: CallDecisions) -> Iterator[tuple[str, str]]:
     yield "task", call.task
     if call.policy is None:
-        yield "decided", "not recorded: it was turned away before, or another program recorded it"
+        yield "decided", _UNDECIDED
     else:
         yield "went to", call.winner or "nowhere"
         yield "because", call.reason or ""
