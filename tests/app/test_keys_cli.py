@@ -123,3 +123,21 @@ def test_before_there_is_anything(run: Run) -> None:
     assert "headway keys create" in run("keys", "list").out
     assert "headway tenants create" in run("tenants", "list").out
     assert "Nothing" in run("audit").out
+
+
+def test_an_address_at_which_nothing_can_be_kept_is_refused_and_makes_no_file(
+    headway: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = "reddis://:secretpw@127.0.0.1/1"
+    for command in (
+        ("keys", "list", "--keys", place),
+        ("tenants", "create", "acme", "--keys", place),
+        ("audit", "--keys", place),
+        ("serve", "--no-record", "--no-admin", "--port", "0", "--upstream", "http://127.0.0.1:1", "--keys", place),
+    ):
+        ended = headway(*command)
+        assert ended.code == 1
+        assert "reddis://…" in ended.err
+        assert "secretpw" not in ended.err + ended.out
+    assert list(tmp_path.iterdir()) == []

@@ -1,16 +1,21 @@
 """Keys and limits where the operator wants them: a SQLite file, PostgreSQL, Redis."""
 
 import hashlib
+import re
 from pathlib import Path
+from typing import Final
 
 from platformdirs import user_data_path
 
+from headway.core.errors import BadInputError
 from headway.gateway.access_file import AccessFile, default_access_file
 from headway.gateway.book_redis import RedisBook
 from headway.gateway.book_sqlite import SqliteBook
 from headway.gateway.registry import Registry, SqliteDatabase
 from headway.gateway.registry_postgres import PostgresDatabase
 from headway.policy.limits.book import Book
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}")
 
 
 def open_registry(where: str | None) -> Registry:
@@ -22,7 +27,7 @@ def open_registry(where: str | None) -> Registry:
     Raises:
         HeadwayError: it cannot be opened.
     """
-    if where is not None and where.startswith(("postgresql://", "postgres://")):
+    if where is not None and keys_on_server(where):
         return Registry(PostgresDatabase(where))
     return Registry(SqliteDatabase(AccessFile(_file(where))))
 
@@ -36,21 +41,48 @@ def open_book(where: str | None) -> Book:
     Raises:
         HeadwayError: it cannot be opened.
     """
-    if _is_redis(where):
-        return RedisBook(where or "")
+    if where is not None and limits_on_server(where):
+        return RedisBook(where)
     return SqliteBook(AccessFile(_file(where)))
 
 
 def intents_directory(where: str | None) -> Path:
     """Where this machine's workers on the book at ``where`` write down what they reserve: on a local disk."""
-    if _is_redis(where):
-        return user_data_path("headway") / f"intents-{hashlib.sha256((where or '').encode()).hexdigest()[:16]}"
+    if where is not None and limits_on_server(where):
+        return user_data_path("headway") / f"intents-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
     file = _file(where)
     return file.with_name(f"{file.name}-intents")
 
 
-def _is_redis(where: str | None) -> bool:
-    return where is not None and where.startswith(("redis://", "rediss://", "valkey://", "unix://"))
+def keys_on_server(where: str) -> bool:
+    """Whether this is the address of a server that keeps keys; else it names a file.
+
+    Raises:
+        BadInputError: it is an address, and of nothing that can keep them.
+    """
+    return _on_server(where, "Keys", "postgresql://", "postgres://")
+
+
+def limits_on_server(where: str) -> bool:
+    """Whether this is the address of a server that counts use; else it names a file.
+
+    Raises:
+        BadInputError: it is an address, and of nothing that can count it.
+    """
+    return _on_server(where, "Limits", "redis://", "rediss://", "unix://")
+
+
+def _on_server(where: str, what: str, *known: str) -> bool:
+    if where.startswith(known):
+        return True
+    scheme, address, _ = where.partition("://")
+    if not address:
+        return False
+    # All else in there may be a password.
+    shown = f"{scheme}://…" if _SCHEME.fullmatch(scheme) else "an address of this kind"
+    raise BadInputError(
+        f"{what} cannot be kept at {shown}.", fix=f"Give a file, or an address that begins with {' or '.join(known)}."
+    )
 
 
 def _file(where: str | None) -> Path:

@@ -32,6 +32,12 @@ with_tools = true
 """
 
 
+REPLICA = """
+[[replicas]]
+url = "http://127.0.0.1:8000"
+"""
+
+
 def mistakes(path: Path, text: str, **environment: str) -> tuple[Mistake, ...]:
     path.write_text(text)
     with pytest.raises(BadConfigError) as raised:
@@ -75,3 +81,26 @@ models = ["small", "nope"]
     assert one.problem == "no replica serves 'nope'; add it to the models of one that does"
     (tmp_path / "h.toml").write_text(text.replace('models = ["small"]\n', ""))
     check_config(tmp_path / "h.toml", {})  # what a replica serves that declares nothing is not known
+
+
+def test_addresses_at_which_nothing_can_be_kept_are_mistakes_of_their_lines(tmp_path: Path) -> None:
+    text = (
+        REPLICA
+        + """
+[keys]
+store = "mysql://u:secretpw@x/d"
+limits_env = "USE"
+"""
+    )
+    one, two = mistakes(tmp_path / "h.toml", text, USE="mongo://u:secretpw@x")
+    assert (one.line, one.key) == (6, "keys.store")
+    assert one.problem == (
+        "Keys cannot be kept at mysql://…. Give a file, or an address that begins with postgresql:// or postgres://."
+    )
+    assert (two.line, two.key) == (7, "keys.limits_env")
+    assert two.problem == (
+        "Limits cannot be kept at mongo://…. "
+        "Give a file, or an address that begins with redis:// or rediss:// or unix://."
+    )
+    (tmp_path / "h.toml").write_text(text.replace("mysql", "postgresql"))
+    check_config(tmp_path / "h.toml", {"USE": "redis://127.0.0.1/1"})

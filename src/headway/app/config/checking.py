@@ -6,8 +6,9 @@ from pathlib import Path
 from headway.app.config.places import Key, Places
 from headway.app.config.reading import BadConfigError, Mistake, dotted, load_config
 from headway.app.config.serving import service_of
-from headway.app.config.written import File
+from headway.app.config.written import File, Keys
 from headway.core.errors import BadInputError
+from headway.gateway.stores import keys_on_server, limits_on_server
 
 
 def check_config(path: Path, environment: Mapping[str, str]) -> None:
@@ -22,7 +23,12 @@ def check_config(path: Path, environment: Mapping[str, str]) -> None:
     places = Places(path.read_text(encoding="utf-8"))
     found = [
         Mistake(line=places.line(key), key=dotted(key), problem=problem)
-        for key, problem in (*_unset(file, environment), *_unknown_tiers(file), *_unserved(file))
+        for key, problem in (
+            *_unset(file, environment),
+            *_unkept(file, environment),
+            *_unknown_tiers(file),
+            *_unserved(file),
+        )
     ]
     if not found:
         found = [Mistake(line=None, key="", problem=problem) for problem in _as_a_whole(file, path, environment)]
@@ -40,6 +46,21 @@ def _unset(file: File, environment: Mapping[str, str]) -> Iterator[tuple[Key, st
     for key, variable in named:
         if variable is not None and not environment.get(variable):
             yield key, f"the environment variable {variable} is not set"
+
+
+def _unkept(file: File, environment: Mapping[str, str]) -> Iterator[tuple[Key, str]]:
+    """Addresses at which nothing can be kept, written down or in a variable."""
+    keys = file.keys or Keys()
+    for name, where, variable, on_server in (
+        ("store", keys.store, keys.store_env, keys_on_server),
+        ("limits", keys.limits, keys.limits_env, limits_on_server),
+    ):
+        found = {name: where, f"{name}_env": None if variable is None else environment.get(variable)}
+        for key, address in found.items():
+            try:
+                on_server(address or "")
+            except BadInputError as error:
+                yield ("keys", key), f"{error.what} {error.fix}"
 
 
 def _unknown_tiers(file: File) -> Iterator[tuple[Key, str]]:

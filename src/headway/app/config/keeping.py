@@ -1,6 +1,6 @@
 """From keys and tenants as a person wrote them to the door that is opened."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headway.app.config import written as tables
@@ -8,6 +8,7 @@ from headway.core.access import Tenant, TenantId
 from headway.core.errors import BadInputError
 from headway.core.limits import CallerLimits, Limit, Measure, TaskLimits, read_limit
 from headway.gateway.door_opening import Keeping
+from headway.gateway.stores import keys_on_server, limits_on_server
 
 
 def keeping_of(file: tables.File, folder: Path, environment: Mapping[str, str]) -> Keeping | None:
@@ -19,20 +20,25 @@ def keeping_of(file: tables.File, folder: Path, environment: Mapping[str, str]) 
         environment: where addresses with passwords are.
 
     Raises:
-        BadInputError: an address is given twice, or its variable is not set.
+        BadInputError: an address is given twice or of nothing that is known, or its variable is not set.
     """
     if file.keys is None and not file.tenants:
         return None
     keys = file.keys or tables.Keys()
     return Keeping(
-        keys=_where(keys.store, keys.store_env, "store", folder, environment),
-        limits=_where(keys.limits, keys.limits_env, "limits", folder, environment),
+        keys=_where(keys.store, keys.store_env, "store", keys_on_server, folder, environment),
+        limits=_where(keys.limits, keys.limits_env, "limits", limits_on_server, folder, environment),
         tenants=tuple([_tenant(name, written) for name, written in file.tenants.items()]),
     )
 
 
 def _where(
-    written: str | None, variable: str | None, name: str, folder: Path, environment: Mapping[str, str]
+    written: str | None,
+    variable: str | None,
+    name: str,
+    on_server: Callable[[str], bool],
+    folder: Path,
+    environment: Mapping[str, str],
 ) -> str | None:
     if variable is not None:
         if written is not None:
@@ -43,7 +49,7 @@ def _where(
                 f"keys.{name}_env names the environment variable {variable}, which is not set.",
                 fix=f"Put the address there: export {variable}=…",
             )
-    return written if written is None or "://" in written else str(folder / written)
+    return written if written is None or on_server(written) else str(folder / written)
 
 
 def _tenant(name: str, written: tables.Tenant) -> Tenant:
