@@ -147,8 +147,8 @@ class Access:
     def limited(self, caller: Caller, refused: Refused) -> Failure:
         """What a caller is told whom a limit stops."""
         headers: list[tuple[bytes, bytes]] = []
-        if refused.wait is not None:
-            headers.append((b"retry-after", b"%d" % max(-int(-refused.wait // 1), 1)))
+        if refused.seconds is not None:
+            headers.append((b"retry-after", b"%d" % refused.seconds))
         if refused.wait is None or refused.wait > _LONG_WAIT:
             headers.append((b"x-should-retry", b"false"))
         name = "price_unknown" if refused.why == "price_unknown" else f"{refused.measure}_limit"

@@ -3,13 +3,13 @@
 import pytest
 
 from headway.core.access import Caller, Key, KeyId, Tenant, TenantId
-from headway.core.limits import CallerLimits, Limit, TaskLimits
+from headway.core.limits import CallerLimits, Limit, Measure, TaskLimits, Window
 from headway.core.money import MicroUsd
 from headway.core.task import TaskId
 from headway.policy.limits.grant import Ask, Grant, Short
 from headway.policy.limits.ledger import Ledger
 from headway.policy.limits.memory_book import MemoryBook
-from headway.policy.limits.refused import Refused
+from headway.policy.limits.refused import Refused, Why
 
 NOON = 1_796_040_000.0
 """2026-11-30 12:00 UTC."""
@@ -279,6 +279,87 @@ def test_a_refusal_says_which_limit_its_value_its_use_and_when_it_frees(worker: 
     assert worker.refused(who, money=20_000).told() == (
         "The key k1 has a limit of 5.00 USD a day: 4.99 USD are used; this call may use 0.02 USD. Try again in 43200 s."
     )
+
+
+def test_of_calls_at_once_all_that_are_too_many_are_told_the_same_time(worker: Worker) -> None:
+    """Ten of thirty are let through by the first answer of the book, which says of no time."""
+    ask = Ask(caller(per_minute(10)), TaskId("t"), 0, MicroUsd(0))
+    asking = list[tuple[Grant | Refused | Short, int | None]]()
+    asking += [(worker.ledger.reserve(ask, worker.now, worker.wall), None) for _ in range(30)]
+    outcomes = list[Grant | Refused]()
+    while asking:
+        number = worker.speak(*[short for short, _ in asking if isinstance(short, Short)])
+        waiting = asking.copy()
+        asking.clear()
+        for _, before in waiting:
+            answered = before or number
+            outcome = worker.ledger.reserve(ask, worker.now, worker.wall, answered=answered)
+            if isinstance(outcome, Short):
+                asking.append((outcome, answered))
+            else:
+                outcomes.append(outcome)
+    refused = [one for one in outcomes if isinstance(one, Refused)]
+    assert len(outcomes) - len(refused) == 10
+    # drawn at 1000, counted from the end of second 1001, for 60 s
+    assert {(one.why, one.used, one.wait, one.seconds) for one in refused} == {("used", 10, 62.0, 62)}
+
+
+def refused_of(measure: Measure, window: Window, why: Why = "used", wait: float | None = 1.0) -> Refused:
+    owner = "task t" if window == "task" else "key k1"
+    return Refused(
+        why=why,
+        counter="c",
+        owner=owner,
+        measure=measure,
+        window=window,
+        stop=5,
+        used=1,
+        reserved=4,
+        need=1,
+        wait=wait,
+    )
+
+
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [
+        (
+            refused_of("requests", "minute", wait=61.2),
+            "The key k1 has a limit of 5 requests a minute: 1 request is used. Try again in 62 s.",
+        ),
+        (
+            refused_of("tokens", "minute", wait=61.2),
+            (
+                "The key k1 has a limit of 5 tokens a minute: 1 token is used, or reserved by calls under way;"
+                " this call may use 1 token. Try again in 62 s, or sooner if those end with less."
+            ),
+        ),
+        (
+            refused_of("concurrency", "now", "reserved"),
+            (
+                "The key k1 has a limit of 5 calls at once, and all are taken. When they end is not known: try again in"
+                " 1 s."
+            ),
+        ),
+        (
+            refused_of("calls", "task", "reserved"),
+            (
+                "The task t has a limit of 5 calls: 1 call is used and 4 calls are reserved by calls under way."
+                " When they end is not known: try again in 1 s."
+            ),
+        ),
+        (
+            refused_of("calls", "task", wait=None),
+            "The task t has a limit of 5 calls: 1 call is used. No wait frees any: end the task, or raise the limit.",
+        ),
+        (
+            refused_of("requests", "minute", "too_large", wait=None),
+            "The key k1 has a limit of 5 requests a minute, which lets no call through. Raise the limit.",
+        ),
+    ],
+)
+def test_a_refusal_is_told_in_plain_words(refused: Refused, told: str) -> None:
+    assert refused.told() == told
 
 
 def test_memory_is_bounded_by_what_is_in_use(worker: Worker) -> None:

@@ -366,9 +366,14 @@ def _short(lacking: list[tuple[Counter, int, int]], wall: float, answered: int |
     hopeless = [
         refusal(counter, need, stop, wall)
         for counter, need, stop in lacking
-        if need > stop or (need and answered is not None and counter.answered >= answered)
+        if need > stop or (need and answered is not None and counter.answered >= answered and not _untold(counter))
     ]
     return longest(hopeless) if hopeless else Short(tuple(lacking))
+
+
+def _untold(counter: Counter) -> bool:
+    """Of a rate the book gave something, and others took it: when it frees is told to who asks again."""
+    return counter.kind == "rate" and counter.wait is None
 
 
 def _price_needed(plan: Plan) -> Refused | None:

@@ -1,6 +1,6 @@
 """Why a limit stops a call: which one, its value, its use, and when it frees."""
 
-from math import inf
+from math import ceil, inf
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ _WINDOWS: Final[dict[Window, str]] = {
     "day": " a day",
     "month": " a month",
     "now": "",
-    "task": " a task",
+    "task": "",
 }
 
 
@@ -37,7 +37,7 @@ class Refused(Struct, frozen=True, kw_only=True):
     window: Window
     stop: int
     used: int
-    """Settled, by all workers."""
+    """Settled, by all workers; of a rate, with what calls under way have reserved of it."""
     reserved: int
     """By calls under way, and by workers in advance."""
     need: int
@@ -46,29 +46,52 @@ class Refused(Struct, frozen=True, kw_only=True):
     frees_at: float | None = None
     """When the window is over, where it ends at a known time; epoch seconds."""
 
+    @property
+    def seconds(self) -> int | None:
+        """``wait`` in whole seconds, as the caller is told; never too few."""
+        return None if self.wait is None else max(ceil(self.wait), 1)
+
     def told(self) -> str:
         """All of it in one sentence or two."""
         limit = f"The {self.owner} has a limit of {shown(self.stop, self.measure)}{_WINDOWS[self.window]}"
+        sized = self.measure in {"tokens", "money"}
         need = shown(self.need, self.measure)
         match self.why:
             case "price_unknown":
                 return (
                     f"{limit}, and the price of this model is unknown. Give its price in [prices] of the configuration."
                 )
-            case "too_large":
+            case "too_large" if sized:
                 return f"{limit}; this call alone may use {need}. Lower its max_tokens, or raise the limit."
-            case "reserved":
-                state = (
-                    f"{shown(self.used, self.measure)} are used and {shown(self.reserved, self.measure)} are reserved"
-                )
-                return f"{limit}: {state} by calls under way; this call may use {need}. {self._when()}"
-            case "used":
-                return f"{limit}: {shown(self.used, self.measure)} are used; this call may use {need}. {self._when()}"
+            case "too_large":
+                return f"{limit}, which lets no call through. Raise the limit."
+            case "used" | "reserved":
+                this = f"; this call may use {need}" if sized else ""
+                return f"{limit}{self._state()}{this}. {self._when()}"
+
+    def _state(self) -> str:
+        used = f": {self._are(self.used)} used"
+        if self.measure == "concurrency":
+            return ", and all are taken"
+        if self.why == "reserved":
+            return f"{used} and {self._are(self.reserved)} reserved by calls under way"
+        return f"{used}, or reserved by calls under way" if self._mixed else used
 
     def _when(self) -> str:
         if self.wait is None:
-            return "It frees for no wait: end the task, or raise the limit."
-        return f"Try again in {max(round(self.wait + 0.5), 1)} s."
+            return "No wait frees any: end the task, or raise the limit."
+        again = f"try again in {self.seconds} s"
+        if self.why == "reserved":
+            return f"When they end is not known: {again}."
+        return f"{again.capitalize()}, or sooner if those end with less." if self._mixed else f"{again.capitalize()}."
+
+    @property
+    def _mixed(self) -> bool:
+        """What was used of it cannot be told from what is reserved."""
+        return self.window == "minute" and self.measure == "tokens"
+
+    def _are(self, amount: int) -> str:
+        return f"{shown(amount, self.measure)} {'is' if amount == 1 and self.measure != 'money' else 'are'}"
 
 
 def refusal(counter: Counter, need: int, stop: int, wall: float) -> Refused:
