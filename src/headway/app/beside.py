@@ -9,14 +9,17 @@ from urllib.parse import urlsplit
 from headway.app.dashboard.server import Dashboard
 from headway.app.dashboard.site import site
 from headway.app.service import Ready, ReadyReplica, Service
+from headway.core.clock import SystemClock
 from headway.core.errors import BadInputError
 from headway.core.fleet import ReplicaId
+from headway.gateway.access import Access
 from headway.gateway.engines import EmbeddedFleet
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.health import Fetch, Prober
 from headway.gateway.hosts import is_loopback
 from headway.gateway.observer.process import ObserverProcess
 from headway.gateway.observer.watch import Watch
+from headway.gateway.stores import open_registry
 from headway.trace.follow import Follower
 from headway.trace.store import Store
 
@@ -157,10 +160,19 @@ class Beside:
         store = None
         if service.store is not None:
             store = self._stack.enter_context(Store(service.store, readonly=True))
-        dashboard = Dashboard(site(store, self.fleet))
+        dashboard = Dashboard(site(store, self.fleet, access=await self._open_access()))
         url = await dashboard.start(service.admin_port)
         self._stack.push_async_callback(dashboard.stop)
         return url
+
+    async def _open_access(self) -> Access | None:
+        """The dashboard's own, for workers have theirs in other processes."""
+        if self._service.keeping is None:
+            return None
+        access = Access(open_registry(self._service.keeping.keys), SystemClock())
+        self._stack.push_async_callback(access.close)
+        await access.start()
+        return access
 
     def _engine_turned(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
         """An engine's own supervisor has logged already why it went down."""

@@ -40,6 +40,7 @@ class Dashboard:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         self._server = _Server(config)

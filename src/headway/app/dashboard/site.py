@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from headway.app.dashboard.guard import REPORT_POLICY, SecurityHeaders
+from headway.app.dashboard.keyed import Keyed
 from headway.app.naming import resolve
 from headway.app.report import figures
 from headway.app.report.document import task_json
@@ -22,6 +23,7 @@ from headway.app.report.tasks_document import tasks_json
 from headway.core.errors import BadInputError, HeadwayError, NotFoundError
 from headway.core.span import ModelCall, Receipt, Span
 from headway.core.task import TaskId
+from headway.gateway.access import Access
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.unforeseen import Unforeseen
 from headway.trace.account import TaskAccount, recorded
@@ -51,10 +53,22 @@ class UnexplainedError(HeadwayError):
 
 
 def site(
-    store: Store | None, fleet: LiveFleet, explain: Callable[[Sequence[Span]], TaskAccount] = recorded
+    store: Store | None,
+    fleet: LiveFleet,
+    explain: Callable[[Sequence[Span]], TaskAccount] = recorded,
+    *,
+    access: Access | None = None,
 ) -> Starlette:
-    """The application: tasks from ``store`` (``None``: recording is off) by ``explain``, replicas from ``fleet``."""
+    """The application.
+
+    Args:
+        store: where tasks are; ``None``: recording is off.
+        fleet: whose replicas are shown.
+        explain: accounts for a task.
+        access: recognises keys; ``None``: none are needed.
+    """
     pages = _Pages(store, fleet, explain)
+    keyed = [] if access is None else [Middleware(Keyed, access)]
     return Starlette(
         routes=[
             Route("/", pages.tasks),
@@ -64,7 +78,7 @@ def site(
             Route("/api/tasks/{task:path}", pages.api_task),
             Route("/style.css", pages.style),
         ],
-        middleware=[Middleware(SecurityHeaders), Middleware(TrustedHostMiddleware, allowed_hosts=LOOPBACK)],
+        middleware=[Middleware(SecurityHeaders), Middleware(TrustedHostMiddleware, allowed_hosts=LOOPBACK), *keyed],
         exception_handlers={HeadwayError: pages.failed},
     )
 
