@@ -80,9 +80,6 @@ def test_an_address_with_a_password_stays_out_of_the_file() -> None:
     assert keeping_of(written, Path(), {"PG": "postgresql://h/db"}) == Keeping(keys="postgresql://h/db")
     with pytest.raises(BadInputError, match="PG, which is not set"):
         keeping_of(written, Path(), {})
-    both = read_config('[keys]\nstore = "a"\nstore_env = "PG"\n', "headway.toml")
-    with pytest.raises(BadInputError, match="say the same"):
-        keeping_of(both, Path(), {})
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,99 @@ def test_what_only_the_whole_shows(tmp_path: Path) -> None:
     (one,) = mistakes(
         tmp_path / "h.toml", KEYS.replace("https://api.example.com/v1", "http://127.0.0.1:8000"), EXAMPLE_KEY="k"
     )
-    assert one.problem.startswith("Two replicas are called '127.0.0.1:8000'.")
+    assert (one.line, one.key) == (6, "replicas[1].url")
+    assert one.problem == "another replica is called '127.0.0.1:8000', too; give each an id of its own"
+
+
+ALL = """
+[gateway]
+port = "x"
+
+[[replicas]]
+id = "a"
+url = "http://127.0.0.1:8000"
+models = ["small"]
+
+[[replicas]]
+id = "a"
+url = "http://127.0.0.1:8001"
+models = ["large"]
+
+[tasks]
+redis = "redis://127.0.0.1"
+redis_env = "TASKS"
+
+[cache]
+redis = "redis://127.0.0.1"
+redis_env = "CACHE"
+
+[[cache.rules]]
+name = "r"
+
+[[cache.rules]]
+name = "r"
+
+[keys]
+limits = "a.db"
+limits_env = "LIMITS"
+
+[retries]
+base = "10 s"
+cap = "5 s"
+
+[schedule]
+shadow = "nonesuch"
+
+[models.empty]
+
+[models.one]
+models = ["small", "two"]
+
+[models.two]
+models = ["two"]
+
+[tiers.best]
+models = ["none"]
+"""
+SET = {"TASKS": "redis://h", "CACHE": "redis://h", "LIMITS": "b.db"}
+
+
+def test_every_mistake_is_told_at_once_with_its_line_those_of_other_tables_too(tmp_path: Path) -> None:
+    found = mistakes(tmp_path / "h.toml", ALL, **SET)
+    assert [(one.line, one.key) for one in found] == [
+        (3, "gateway.port"),
+        (11, "replicas[1].id"),
+        (17, "tasks.redis_env"),
+        (21, "cache.redis_env"),
+        (27, "cache.rules[1].name"),
+        (31, "keys.limits_env"),
+        (34, "retries.base"),
+        (38, "schedule.shadow"),
+        (40, "models.empty"),
+        (43, "models.one.models[1]"),
+        (46, "models.two.models[0]"),
+        (49, "tiers.best.models[0]"),
+    ]
+    assert found[7].problem.startswith("There is no routing policy 'nonesuch'. Installed are: ")
+    assert "write what it stands for" in found[9].problem
+
+
+def test_a_policy_that_there_is_not_and_what_needs_a_record(tmp_path: Path) -> None:
+    text = '[gateway]\npolicy = "nonesuch"\nrecord = false\n[log]\ncalls = true\n[[replicas]]\nurl = "http://h"\n'
+    found = mistakes(tmp_path / "h.toml", text)
+    assert [(one.line, one.key) for one in found] == [(2, "gateway.policy"), (5, "log.calls")]
+
+
+def test_a_table_that_cannot_be_read_makes_no_mistakes_of_others(tmp_path: Path) -> None:
+    text = TIERS.replace('8000"', '8000"\nmodels = ["m"]').replace("premium", "basic")
+    found = mistakes(tmp_path / "h.toml", text.replace('models = ["small"]', "model = 1") + "[embedded]\nslots = 0\n")
+    assert {one.key for one in found} == {"tiers.basic.models", "tiers.basic.model", "embedded.slots"}
+
+
+def test_a_mistake_of_the_environment_has_no_line(tmp_path: Path) -> None:
+    (tmp_path / "h.toml").write_text('[[replicas]]\nurl = "http://h"\n')
+    with pytest.raises(BadConfigError, match=r"h\.toml: The environment variable OTEL_EXPORTER_OTLP_ENDPOINT cannot"):
+        check_config(tmp_path / "h.toml", {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"})
 
 
 def test_a_model_that_no_replica_serves(tmp_path: Path) -> None:

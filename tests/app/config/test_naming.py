@@ -7,7 +7,6 @@ import pytest
 
 from headway.app.config.naming import catalog_of
 from headway.app.config.reading import read_config
-from headway.app.config.serving import service_of
 from headway.app.config.written import File
 from headway.core.errors import BadInputError
 from headway.policy.models.catalog import Alias, Catalog, Rule, Tier
@@ -48,13 +47,13 @@ def test_tools_may_be_named() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[models.fast]\n", "has nothing that answers"),
-        ('[models.fast]\ntier = "basic"\n', "names the tier 'basic', which there is not"),
+        ("[models.fast]\n", "headway.toml:1: models.fast: nothing answers for it"),
+        ('[models.fast]\ntier = "basic"\n', "headway.toml:2: models.fast.tier: there is no tier 'basic'"),
     ],
 )
 def test_what_does_not_fit_together_is_told(text: str, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
-        service_of(read_config(text, "headway.toml"), Path(), {})
+        read_config(text, "headway.toml")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def caching_of(written: tables.Cache | None, environment: Mapping[str, str]) -> 
         environment: where the address of Redis may be.
 
     Raises:
-        BadInputError: two rules have one name, the address is given twice, or its variable is not set.
+        BadInputError: two rules have one name, or the address's variable is not set.
     """
     if written is None:
         return None
@@ -50,8 +50,6 @@ def _rule(written: tables.CacheRule) -> CacheRule:
 def _redis(written: tables.Cache, environment: Mapping[str, str]) -> str | None:
     if written.redis_env is None:
         return written.redis
-    if written.redis is not None:
-        raise BadInputError("cache.redis and cache.redis_env both say where Redis is.", fix="Leave one of them out.")
     url = environment.get(written.redis_env)
     if not url:
         raise BadInputError(

@@ -20,7 +20,7 @@ def keeping_of(file: tables.File, folder: Path, environment: Mapping[str, str]) 
         environment: where addresses with passwords are.
 
     Raises:
-        BadInputError: an address is given twice or of nothing that is known, or its variable is not set.
+        BadInputError: an address is of nothing that is known, or its variable is not set.
     """
     if file.keys is None and not file.tenants:
         return None
@@ -41,8 +41,6 @@ def _where(
     environment: Mapping[str, str],
 ) -> str | None:
     if variable is not None:
-        if written is not None:
-            raise BadInputError(f"keys.{name} and keys.{name}_env say the same.", fix="Leave one of them out.")
         written = environment.get(variable)
         if not written:
             raise BadInputError(

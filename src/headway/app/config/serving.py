@@ -152,10 +152,6 @@ def _export(file: File, environment: Mapping[str, str]) -> Endpoint | None:
 def _tasks(written: Tasks, environment: Mapping[str, str]) -> SharedTasks:
     redis = written.redis
     if written.redis_env is not None:
-        if redis is not None:
-            raise BadInputError(
-                "tasks.redis and tasks.redis_env both say where Redis is.", fix="Leave one of them out."
-            )
         redis = environment.get(written.redis_env)
         if not redis:
             raise BadInputError(
@@ -171,6 +167,11 @@ def _log_calls(file: File) -> bool:
     return file.log.calls
 
 
+def called(replica: Replica) -> str:
+    """By its id; without one by its host and port."""
+    return replica.id or urlsplit(replica.url).netloc
+
+
 def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> tuple[fleet.Replica, ...]:
     """The replicas with their keys; one without an id is called by its host and port.
 
@@ -179,7 +180,7 @@ def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> t
     """
     replicas: dict[str, fleet.Replica] = {}
     for one in written:
-        name = one.id or urlsplit(one.url).netloc
+        name = called(one)
         if name in replicas:
             raise BadInputError(f"Two replicas are called {name!r}.", fix="Tell them apart: give each an id.")
         key = None if one.key_env is None else environment.get(one.key_env)
