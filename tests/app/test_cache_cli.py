@@ -25,6 +25,7 @@ async def test_a_report_and_a_drop(headway: Run) -> None:
         gone = await asyncio.to_thread(headway, "cache", "drop", "--tag", "docs", "--url", served.url)
         again = await asyncio.to_thread(headway, "cache", "drop", "--all", "--json", "--url", served.url)
     assert (told.code, machine.code, gone.code, again.code) == (0, 0, 0, 0)
+    assert "of       1 worker\n" in told.out
     assert "answers  1 in" in told.out
     assert "memory 2" in told.out
     assert json.loads(machine.out)["rules"]["faq"]["hits"] == {"memory": 2}

@@ -1,7 +1,8 @@
 """The gateway: what it answers, and its life from start to graceful close."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -15,6 +16,8 @@ from headway.gateway import openapi
 from headway.gateway.admin import ROOT, Admin
 from headway.gateway.bus import Bus
 from headway.gateway.caches import figures as caches
+from headway.gateway.caches.figures import Report
+from headway.gateway.caches.station import ResponseCache
 from headway.gateway.caches.steering import offer
 from headway.gateway.call import Call
 from headway.gateway.deadlines import Deadlines, beat_for
@@ -71,6 +74,10 @@ class Whole(Protocol):
 
     async def in_flight(self) -> Mapping[ReplicaId, int]:
         """Calls on each replica."""
+        ...
+
+    async def caches(self) -> Sequence[Report]:
+        """How the cache of each worker that keeps answers goes."""
         ...
 
 
@@ -139,7 +146,7 @@ class Gateway:
         self.cache = self._wiring.cache
         """Answers that are kept; ``None``: none are."""
         if self.cache is not None:
-            offer(self.cache, self.admin, self.bus)
+            offer(self.cache, self.admin, self.bus, partial(self._caches, self.cache))
         self._server: asyncio.Server | None = None
 
     def _pins(self, passes: Passes) -> Pinning:
@@ -315,6 +322,10 @@ class Gateway:
             client.respond(answer.status, answer.body)
         else:
             Later(client, self._whole_health(self.whole), self._front.unforeseen)
+
+    async def _caches(self, cache: ResponseCache) -> Sequence[Report]:
+        told = () if self.whole is None else await self.whole.caches()
+        return told or (cache.report(),)
 
     async def _whole_health(self, whole: Whole) -> Answer:
         return self._healthy(await whole.in_flight())

@@ -1,6 +1,7 @@
 """Several workers on one port, as real processes with real clients: served, summed, killed, drained."""
 
 import asyncio
+import json
 import os
 import signal
 from pathlib import Path
@@ -43,6 +44,21 @@ async def test_calls_are_served_by_all_of_them_recorded_and_counted_together(tmp
     with Store(store, readonly=True) as opened:
         assert sum(row.calls for row in opened.tasks(limit=100)) == 40
     assert served.log.text.count("serves (process") == 2
+
+
+async def test_of_the_cache_all_of_them_are_told_whoever_answers(tmp_path: Path) -> None:
+    config = tmp_path / "headway.toml"
+    config.write_text('[[cache.rules]]\nname = "faq"\n')
+    async with FakeEngine() as engine:
+        more = ("--no-record", "--config", str(config))
+        async with several(tmp_path, *options(engine, *more)) as served:
+            await ask(served, 30)
+            given = await served.counted("headway_cache_hits_total{")
+            assert given == 30 - len(engine.requests)
+            for _ in range(6):
+                told = json.loads((await served.get("/admin/cache"))[1])
+                assert told["workers"] == 2
+                assert sum(told["rules"]["faq"]["hits"].values()) == given
 
 
 async def test_a_worker_that_is_killed_is_started_again_and_its_counts_stay(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 from caching import Rig
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
-from headway.gateway.caches.figures import Report, Shared, page
+from headway.gateway.caches.figures import Report, Shared, page, together
 from headway.gateway.summing import summed
 from headway.policy.cache.rules import CacheRule
 from headway.policy.cache.shadow import ShadowFigures
@@ -33,6 +34,24 @@ def test_the_page_is_prometheus_and_says_what_was_saved() -> None:
     assert found["saved_usd_total", rule] == 0.0005
     assert found["entries", ""] == 1
     assert found["worth_seconds", ""] == 2.0
+
+
+def test_those_of_several_workers_are_told_as_the_pages_sum_is() -> None:
+    one, other = Rig(CacheRule(name="a")), Rig(CacheRule(name="a"))
+    for rig, times in ((one, 1), (other, 3)):
+        rig.asked_and_answered()
+        for _ in range(times):
+            rig.ask()
+    reports = [
+        structs.replace(rig.cache.report(), shared=Shared(lookups=2, found=1, troubles=0, turned_away=0, up=up))
+        for rig, up in ((one, True), (other, False))
+    ]
+    whole = together(reports)
+    assert whole.rules["a"].hits == {"memory": 4}
+    assert whole.rules["a"].misses == 2
+    assert (whole.memory.entries, whole.memory.bytes) == (2, 2 * reports[0].memory.bytes)
+    assert whole.shared == Shared(lookups=4, found=2, troubles=0, turned_away=0, up=False)
+    assert together(reports[:1]) == reports[0]
 
 
 def test_what_is_not_known_is_not_there() -> None:

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def report(url: Url = None, key: Key = None, as_json: Json = False) -> None:
     """Show what the cache holds and has saved, rule by rule.
 
-    With several workers it is that of the one that answers; /metrics has the sums of all.
+    With several workers it is of all that serve now; what one counted that has ended is in /metrics alone.
 
     [bold]Example:[/]  headway cache report --url http://127.0.0.1:8080
     """
@@ -87,6 +87,7 @@ def _lines(shown: "Shown") -> list[str]:
 
     memory = shown.memory
     lines = [
+        f"of       {'1 worker' if shown.workers == 1 else f'{shown.workers} workers together'}",
         f"answers  {memory.entries:,} in {memory.bytes:,} of {memory.limit:,} bytes",
         "gone     " + ", ".join(f"{count:,} {reason}" for reason, count in shown.removed.items()),
         f"waiting  {memory.waiters:,} calls for {memory.waiting:,} under way",

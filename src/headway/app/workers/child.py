@@ -6,7 +6,7 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -22,6 +22,7 @@ from headway.app.workers import words
 from headway.core.errors import WorkerError
 from headway.core.fleet import ReplicaId
 from headway.gateway.admin import Changed, Order
+from headway.gateway.caches.figures import Report
 from headway.gateway.collector import collect_seldom
 from headway.gateway.fleet import LiveFleet, ReplicaState
 from headway.gateway.line import Line
@@ -58,6 +59,7 @@ class Worker:
         line.on_question(words.BEGIN, self._begin)
         line.on_question(words.FIGURES, self._figures)
         line.on_question(words.IN_FLIGHT, self._in_flight)
+        line.on_question(words.CACHE, self._cache)
         line.on_question(words.CHANGE, self._change)
         line.on_news(words.FLEET, self._take_over)
         line.on_news(words.BUS, self._hear)
@@ -82,6 +84,10 @@ class Worker:
     async def in_flight(self) -> Mapping[ReplicaId, int]:
         """As `Whole.in_flight`."""
         return words.read_in_flight(await self._line.ask(words.IN_FLIGHT, b"", 5.0))
+
+    async def caches(self) -> Sequence[Report]:
+        """As `Whole.caches`."""
+        return [words.read_cache(one) for one in words.read_caches(await self._line.ask(words.CACHE, b"", 5.0))]
 
     async def _begin(self, payload: bytes) -> bytes:
         task: Task = pickle.loads(payload)  # noqa: S301 - from the process that started us, over a socket of our own
@@ -124,6 +130,10 @@ class Worker:
 
     async def _in_flight(self, _: bytes) -> bytes:
         return words.encode({load.replica.id: load.in_flight for load in self._fleet.view().loads})
+
+    async def _cache(self, _: bytes) -> bytes:
+        cache = None if self._front is None else self._front.gateway.cache
+        return b"" if cache is None else words.encode(cache.report())
 
     def _hear(self, payload: bytes) -> None:
         if self._front is not None:

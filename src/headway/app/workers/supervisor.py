@@ -127,6 +127,7 @@ class Several:
         line.on_news(words.DOWN, self._down)
         self._shelf.serve(line)
         line.on_question(words.FIGURES, self._whole_page)
+        line.on_question(words.CACHE, self._caches)
         line.on_question(words.IN_FLIGHT, self._whole_in_flight)
         line.on_question(words.RELOAD, self._reloaded)
 
@@ -209,6 +210,10 @@ class Several:
 
     async def _whole_in_flight(self, _: bytes) -> bytes:
         return words.encode(dict(await self._all_in_flight()))
+
+    async def _caches(self, _: bytes) -> bytes:
+        told = await asyncio.gather(*[worker.asked(words.CACHE, _ANSWER_SECONDS) for worker in self._workers])
+        return words.encode([one for one in told if one])
 
     def _up(self) -> int:
         return sum(worker.up for worker in self._workers)

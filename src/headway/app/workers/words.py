@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.fleet import ReplicaId
+from headway.gateway.caches.figures import Report
 from headway.gateway.fleet import ReplicaState
 
 BEGIN: Final = "begin"
@@ -14,6 +15,8 @@ FIGURES: Final = "figures"
 """Asked of a worker: its own `Figures`. Asked by a worker: those of all."""
 IN_FLIGHT: Final = "in flight"
 """The same for the calls on each replica alone."""
+CACHE: Final = "cache"
+"""Asked of a worker: how its cache goes, nothing where it has none. Asked by a worker: the answers of all."""
 CHANGE: Final = "change"
 """Asked of a worker: serve this from now on (a pickled `Service`)."""
 RELOAD: Final = "reload"
@@ -52,4 +55,6 @@ read_news: Final = msgspec.msgpack.Decoder(News).decode
 read_down: Final = msgspec.msgpack.Decoder(Down).decode
 read_fleet: Final = msgspec.msgpack.Decoder(tuple[ReplicaState, ...]).decode
 read_in_flight: Final = msgspec.msgpack.Decoder(InFlight).decode
+read_cache: Final = msgspec.msgpack.Decoder(Report).decode
+read_caches: Final = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
 read_seconds: Final = msgspec.msgpack.Decoder(float).decode

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
@@ -89,6 +89,25 @@ class Report(Struct, frozen=True, kw_only=True):
 def removed(changes: CacheFigures) -> dict[str, int]:
     """Answers that are kept no more, by why."""
     return {"evicted": changes.evicted, "expired": changes.expired, "dropped": changes.invalidated}
+
+
+def together(reports: Sequence[Report]) -> Report:
+    """Those of several workers, at least one, as one: figures are summed, and true is what is true of all."""
+    return cast("Report", _added(reports))
+
+
+def _added(parts: Sequence[Any]) -> Any:  # noqa: ANN401 - whatever a report is made of
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    first = known[0]
+    if isinstance(first, Struct):
+        fields = first.__struct_fields__
+        return type(first)(**{name: _added([getattr(part, name) for part in known]) for name in fields})
+    if isinstance(first, Mapping):
+        keys = dict.fromkeys(key for part in known for key in part)
+        return {key: _added([part[key] for part in known if key in part]) for key in keys}
+    return all(known) if isinstance(first, bool) else sum(known)
 
 
 def page(report: Report) -> bytes:

@@ -1,6 +1,6 @@
 """How the cache is looked at and cleared while the gateway runs: ``/admin/cache``."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from headway.gateway.admin import Admin, Changed, Order
 from headway.gateway.bus import Bus
-from headway.gateway.caches.figures import Memory, Report, RuleFigures, Shared, removed
+from headway.gateway.caches.figures import Memory, Report, RuleFigures, Shared, removed, together
 from headway.gateway.caches.station import ResponseCache
 from headway.policy.cache.labels import Drop
 
@@ -39,6 +39,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     """A `Report` for a machine."""
 
     schema: str = "headway.cache/1"
+    workers: int
+    """How many serve and have told theirs: it is of all these together."""
     memory: Memory
     removed: dict[str, int]
     rules: Mapping[str, RuleFigures]
@@ -54,12 +56,15 @@ class Dropped(Struct, frozen=True, kw_only=True):
     """Answers that this process kept; what others kept goes too, and is not counted."""
 
 
-def offer(cache: ResponseCache, admin: Admin, bus: Bus) -> None:
-    """Answer requests to look at the cache and to drop answers, and hear of drops in other workers."""
+def offer(cache: ResponseCache, admin: Admin, bus: Bus, reports: Callable[[], Awaitable[Sequence[Report]]]) -> None:
+    """Answer requests to look at the cache and to drop answers, and hear of drops in other workers.
+
+    ``reports`` are those of all workers.
+    """
 
     async def show(order: Order) -> Shown:
         del order
-        return shown(cache.report())
+        return shown(await reports())
 
     async def drop(order: Order) -> Changed:
         what = order.read(Drop)
@@ -75,8 +80,9 @@ def offer(cache: ResponseCache, admin: Admin, bus: Bus) -> None:
     bus.on(_TOPIC, heard)
 
 
-def shown(report: Report) -> Shown:
-    """The report for a machine."""
+def shown(reports: Sequence[Report]) -> Shown:
+    """The workers' reports, at least one, for a machine."""
+    report = together(reports)
     shadows: dict[str, Shadow] = {}
     for name, one in report.shadows.items():
         error = one.error()
@@ -88,6 +94,7 @@ def shown(report: Report) -> Shown:
             error=None if error is None else Error(share=error[0], lower=error[1], upper=error[2]),
         )
     return Shown(
+        workers=len(reports),
         memory=report.memory,
         removed=removed(report.changes),
         rules=report.rules,
