@@ -15,7 +15,7 @@ def interrupt() -> None:
 
 
 @asynccontextmanager
-async def served(service: Service) -> AsyncGenerator[tuple[Ready, asyncio.Task[None]]]:
+async def served(service: Service) -> AsyncGenerator[tuple[Ready, asyncio.Task[signal.Signals | None]]]:
     """The service, ready; it is told to stop at the end, where it was not before."""
     announced: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     serving = asyncio.create_task(serve(service, announced.set_result))
