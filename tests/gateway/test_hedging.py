@@ -36,7 +36,7 @@ async def metrics(served: Served) -> bytes:
 async def idle(served: Served, replica: str) -> None:
     """Wait until the gateway has no call at this replica."""
     async with asyncio.timeout(5):
-        while any(one.id == replica and one.in_flight for one in served.gateway.fleet.health()):  # noqa: ASYNC110
+        while any(one.id == replica and one.in_flight for one in served.gateway.fleet.health()):  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0)
 
 
@@ -86,7 +86,7 @@ async def test_where_the_first_begins_after_all_the_second_is_cut_off() -> None:
 
 async def test_one_of_two_that_fails_leaves_the_other_to_answer() -> None:
     slow, gate = stalls()
-    async with FakeEngine(lambda _: slow) as one, FakeEngine(lambda _: Reply(status=503)) as two:  # noqa: SIM117
+    async with FakeEngine(lambda _: slow) as one, FakeEngine(lambda _: Reply(status=503)) as two:  # noqa: SIM117 - too long for one line
         async with serving(one, two, passes=hedging()) as served:
             asked = asyncio.create_task(served.raw(chat(CLOSE, stream=True)))
             await two.until(lambda: len(two.requests) == 1)
@@ -117,7 +117,7 @@ async def test_the_first_that_fails_leaves_the_second_to_answer() -> None:
 
 async def test_two_that_fail_are_one_failure_with_its_setback() -> None:
     slow = Reply(status=503, gate=asyncio.Event())
-    async with FakeEngine(lambda _: slow) as one, FakeEngine(lambda _: Reply(status=503)) as two:  # noqa: SIM117
+    async with FakeEngine(lambda _: slow) as one, FakeEngine(lambda _: Reply(status=503)) as two:  # noqa: SIM117 - too long for one line
         async with serving(one, two, passes=hedging()) as served:
             asked = asyncio.create_task(served.raw(chat(CLOSE, stream=True)))
             await two.until(lambda: len(two.requests) == 1 and not two.active)
@@ -176,7 +176,7 @@ async def test_what_is_learnt_is_when_streams_begin() -> None:
 async def test_hedges_are_bounded() -> None:
     passes = hedging(ratio=0.0)
     held = [Reply(chunks=("x",), ttft=4 * LATE)] * 100
-    async with FakeEngine(lambda _: held.pop()) as one, FakeEngine(lambda _: held.pop()) as two:  # noqa: SIM117
+    async with FakeEngine(lambda _: held.pop()) as one, FakeEngine(lambda _: held.pop()) as two:  # noqa: SIM117 - too long for one line
         async with serving(one, two, passes=passes) as served:
             await asyncio.gather(*[served.raw(chat(CLOSE, stream=True)) for _ in range(15)])
     assert len(one.requests) + len(two.requests) == 25, "ten are saved up, and none is earned"
@@ -185,7 +185,7 @@ async def test_hedges_are_bounded() -> None:
 async def test_a_retry_that_is_late_is_hedged_too() -> None:
     passes = Passes(hedging=hedging().hedging, retries=Retrying(RetryRules(), draw=lambda: 0.0))
     slow, _ = stalls()
-    async with FakeEngine(lambda _: Reply(status=503)) as one, FakeEngine(lambda _: slow) as two:  # noqa: SIM117
+    async with FakeEngine(lambda _: Reply(status=503)) as one, FakeEngine(lambda _: slow) as two:  # noqa: SIM117 - too long for one line
         async with FakeEngine() as three, serving(one, two, three, passes=passes) as served:
             raw = await served.raw(chat(CLOSE, stream=True))
             span, call = await served.call()

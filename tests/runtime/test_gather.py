@@ -5,28 +5,10 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.runs import double, in_a_run
+from runs import Gate, double, in_a_run
 
 from headway.core.errors import BadInputError, ItemsFailedError, NoQuorumError
 from headway.runtime import Run
-
-
-class Gate:
-    """Counts who is inside."""
-
-    def __init__(self) -> None:
-        self.inside = self.most = self.entered = 0
-        self.open = asyncio.Event()
-
-    async def __call__(self, _run: Run, item: int) -> int:
-        self.inside += 1
-        self.entered += 1
-        self.most = max(self.most, self.inside)
-        try:
-            await self.open.wait()
-        finally:
-            self.inside -= 1
-        return item
 
 
 @given(st.lists(st.text("ab", max_size=2), min_size=1, max_size=40), st.integers(2, 7), st.integers(1, 9))

@@ -7,22 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from runs import double, in_a_run
 
 from headway.core.errors import BadInputError, ItemsFailedError
 from headway.runtime import Flow, Paid, Pipeline, Run, Runtime, Stage, back_to, task
 from headway.trace.store import Store
-
-
-async def in_a_run(body: Any) -> Any:  # noqa: ANN401 - whatever the body gives
-    """What ``body`` gives as a task; nothing of it may be left running."""
-    result = await task()(body).start()
-    assert len(asyncio.all_tasks()) == 1, "something was left running"
-    return result
-
-
-async def double(_run: Run, number: int) -> int:
-    await asyncio.sleep(0)
-    return number * 2
 
 
 async def text(_run: Run, number: int) -> str:

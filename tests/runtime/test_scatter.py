@@ -6,28 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.runs import double, in_a_run
+from runs import Gate, double, in_a_run
 
 from headway.core.errors import BadInputError, ItemsFailedError
 from headway.runtime import Run, task
-
-
-class Gate:
-    """Counts who is inside."""
-
-    def __init__(self) -> None:
-        self.inside = self.most = self.entered = 0
-        self.open = asyncio.Event()
-
-    async def __call__(self, _run: Run, item: int) -> int:
-        self.inside += 1
-        self.entered += 1
-        self.most = max(self.most, self.inside)
-        try:
-            await self.open.wait()
-        finally:
-            self.inside -= 1
-        return item
 
 
 @given(st.lists(st.integers(), max_size=50), st.integers(1, 9))

@@ -17,3 +17,21 @@ async def double(_run: Run, number: int) -> int:
     """An item's work."""
     await asyncio.sleep(0)
     return number * 2
+
+
+class Gate:
+    """Counts who is inside."""
+
+    def __init__(self) -> None:
+        self.inside = self.most = self.entered = 0
+        self.open = asyncio.Event()
+
+    async def __call__(self, _run: Run, item: int) -> int:
+        self.inside += 1
+        self.entered += 1
+        self.most = max(self.most, self.inside)
+        try:
+            await self.open.wait()
+        finally:
+            self.inside -= 1
+        return item

@@ -96,7 +96,7 @@ class DbosEngine:
             config |= {"system_database_url": self._where, "executor_id": worker, "dbos_system_schema": self._schema}
         self._dbos(config=config)
 
-        async def headway_task(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        async def headway_task(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - a task gives what it likes
             return await self._work(name, args, kwargs)
 
         self._workflow: Any = self._dbos.workflow(name=_WORKFLOW, max_recovery_attempts=None)(headway_task)
@@ -193,7 +193,7 @@ class DbosEngine:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
-    async def _here(self, name: TaskId, task: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    async def _here(self, name: TaskId, task: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - a task gives what it likes
         if task not in self._tasks:
             raise BadInputError(f"{task} is none of the engine's tasks.", fix="Give it in tasks=, or a new version=.")
         started = self._started[name] = self._runtime.resume(name, self._tasks[task], *args, **kwargs)
@@ -234,7 +234,8 @@ class DbosEngine:
 
     def _hand_over(self, worker: str) -> object:
         # Private in DBOS, and the only way that looks whether the dead still owns them; a test pins it.
-        return self._dbos._recover_pending_workflows([worker])  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        # Private, and pinned by a contract test: nothing public takes over a dead worker's tasks.
+        return self._dbos._recover_pending_workflows([worker])  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as said
 
 
 def _dbos() -> "type[DBOS]":

@@ -370,7 +370,7 @@ def check(f: Callable[..., Any]) -> None:
     Raises:
         BadInputError: it is none.
     """
-    if not (inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))):  # noqa: B004
+    if not (inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))):  # noqa: B004 - not whether, which
         raise BadInputError(
             f"{name_of(f)} is no async function, and would block all others while it works.",
             fix="Write `async def`, and call what blocks by `await asyncio.to_thread(…)`.",
