@@ -6,7 +6,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from headway.core.errors import BadInputError, MissingExtraError, StoreError
+from headway.core.errors import StoreError
+from headway.gateway.redis_client import open_redis
 from headway.policy.limits.book import (
     LEASE_SECONDS,
     RATE_SECONDS,
@@ -205,21 +206,7 @@ class RedisBook:
     """
 
     def __init__(self, url: str, *, prefix: str = "headway", now: Callable[[], float] | None = None) -> None:
-        try:
-            from redis import Redis  # noqa: PLC0415 - only where it is used
-            from redis.backoff import NoBackoff  # noqa: PLC0415 - as above
-            from redis.retry import Retry  # noqa: PLC0415 - as above
-        except ImportError as error:
-            raise MissingExtraError("Limits in Redis", "redis") from error
-        try:
-            self._redis: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - its options are untyped
-                url,
-                socket_timeout=_PATIENCE_SECONDS,
-                socket_connect_timeout=_PATIENCE_SECONDS,
-                retry=Retry(NoBackoff(), 0),  # what was drawn twice would be held twice
-            )
-        except ValueError as error:
-            raise BadInputError(f"{url.rpartition('@')[2]} is no address of a Redis: {error}.", fix=_FIX) from error
+        self._redis = open_redis(url, _PATIENCE_SECONDS, "Limits in Redis")
         self._prefix = f"{{{prefix}}}"
         self._now = now
         self._join = self._redis.register_script(_JOIN)
@@ -291,6 +278,3 @@ def _explained() -> Generator[None]:
 def _standing(fields: list[bytes]) -> Standing:
     given, used, held, at, wait, age = fields
     return Standing(int(given), int(used), int(held), int(at), float(wait) if wait else None, float(age))
-
-
-_FIX: Final = "Give e.g. redis://127.0.0.1:6379/0."

@@ -10,8 +10,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from headway.core.errors import BadInputError, MissingExtraError, StoreError
+from headway.core.errors import StoreError
 from headway.gateway.line import Line
+from headway.gateway.redis_client import open_redis
 
 MAX_BYTES: Final = 64 << 20
 _OVERHEAD_BYTES: Final = 200
@@ -96,21 +97,7 @@ class RedisShelf:
     """
 
     def __init__(self, url: str, ttl: float, *, prefix: str = "headway-tasks") -> None:
-        try:
-            from redis import Redis  # noqa: PLC0415 - only where it is used
-            from redis.backoff import NoBackoff  # noqa: PLC0415 - as above
-            from redis.retry import Retry  # noqa: PLC0415 - as above
-        except ImportError as error:
-            raise MissingExtraError("Tasks in Redis", "redis") from error
-        try:
-            self._redis: Any = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - its options are untyped
-                url,
-                socket_timeout=_TIMEOUT_SECONDS,
-                socket_connect_timeout=_TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), 0),
-            )
-        except ValueError as error:
-            raise BadInputError(f"{url.rpartition('@')[2]} is no address of a Redis: {error}.", fix=_FIX) from error
+        self._redis: Any = open_redis(url, _TIMEOUT_SECONDS, "Tasks in Redis")
         self._prefix = f"{{{prefix}}}:{sys.implementation.cache_tag}:"
         self._ttl = max(1, round(ttl))
         self._threads = ThreadPoolExecutor(_THREADS, "shared tasks")
@@ -191,7 +178,6 @@ def _size(key: str, told: tuple[bytes, ...]) -> int:
     return _OVERHEAD_BYTES + len(key) + sum(map(len, told))
 
 
-_FIX: Final = "Give e.g. redis://127.0.0.1:6379/2."
 _read_put: Final = msgspec.msgpack.Decoder(tuple[tuple[str, ...], bytes]).decode
 _read_keys: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 _read_found: Final = msgspec.msgpack.Decoder(list[bytes]).decode

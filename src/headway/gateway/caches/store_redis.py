@@ -7,8 +7,9 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from headway.core.errors import BadInputError, MissingExtraError, StoreError
+from headway.core.errors import StoreError
 from headway.gateway.caches.sharing import News, Portable
+from headway.gateway.redis_client import open_redis
 from headway.policy.cache.keys import CacheKey
 
 _TIMEOUT_SECONDS: Final = 0.5
@@ -68,7 +69,6 @@ return {found[3], redis.call('PTTL', answer)}
 )
 
 _decoder: Final = msgspec.msgpack.Decoder(Portable)
-_FIX: Final = "Give e.g. redis://127.0.0.1:6379/1."
 
 
 class RedisAnswers:
@@ -87,21 +87,7 @@ class RedisAnswers:
     """
 
     def __init__(self, url: str, *, prefix: str = "headway-cache") -> None:
-        try:
-            from redis import Redis  # noqa: PLC0415 - only where it is used
-            from redis.backoff import NoBackoff  # noqa: PLC0415 - as above
-            from redis.retry import Retry  # noqa: PLC0415 - as above
-        except ImportError as error:
-            raise MissingExtraError("A cache in Redis", "redis") from error
-        try:
-            self._redis: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - its options are untyped
-                url,
-                socket_timeout=_TIMEOUT_SECONDS,
-                socket_connect_timeout=_TIMEOUT_SECONDS,
-                retry=Retry(NoBackoff(), 0),
-            )
-        except ValueError as error:
-            raise BadInputError(f"{url.rpartition('@')[2]} is no address of a Redis: {error}.", fix=_FIX) from error
+        self._redis = open_redis(url, _TIMEOUT_SECONDS, "A cache in Redis")
         self._prefix = f"{{{prefix}}}"
         self._drops = f"{self._prefix}:drops"
         self._put = self._redis.register_script(_PUT)
