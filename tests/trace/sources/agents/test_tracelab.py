@@ -47,6 +47,12 @@ def test_a_task_is_what_came_of_a_users_message() -> None:
     assert calls(first)[0].usage == Usage(input_tokens=100, output_tokens=5, cache_read=60, reasoning=2)
 
 
+@pytest.mark.parametrize(("agent", "seller"), [("claude", "anthropic"), ("codex", "openai"), ("other", "other")])
+def test_calls_are_priced_by_who_sells_the_model_and_not_by_the_agent(agent: str, seller: str) -> None:
+    (piece,), _ = read(TraceLab(), document(lines([ROWS[3] | {"provider": agent}])))
+    assert calls(piece)[0].provider == seller
+
+
 def test_a_tool_that_timed_itself_counts_as_long_as_it_says() -> None:
     pieces, _ = read(TraceLab(), document(lines(ROWS)))
     assert [at(tool, pieces[0]) for tool in tools(pieces[0])] == [(3, 5), (9, 10)]

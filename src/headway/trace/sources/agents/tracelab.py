@@ -19,6 +19,8 @@ from headway.trace.sources.source import Piece
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _INPUTS: Final = frozenset({"user_message", "tool_result"})
+_SELLERS: Final = {"claude": "anthropic", "codex": "openai"}
+"""Who sells the models that an agent asks, which the record calls the provider."""
 _TTFT: Final = "When an answer's first token came is not recorded, so TTFT is unknown."
 _APPROVAL: Final = (
     "If a person was asked to approve a tool, that wait is in the tool's time, unless the tool timed itself."
@@ -113,7 +115,8 @@ def _tell(dialogue: Dialogue, found: _Round) -> None:
         reasoning=found.reasoning_output_tokens,
     )
     calls = tuple([ToolCallRef(tool.tool_call_id or "", tool.tool_name) for tool in found.tools])
-    work = ModelCall(model=found.model or "unknown", provider=found.provider, usage=usage, tool_calls=calls)
+    provider = _SELLERS.get(found.provider or "", found.provider)
+    work = ModelCall(model=found.model or "unknown", provider=provider, usage=usage, tool_calls=calls)
     call = dialogue.call(work, None, max(said, default=None), asked)
     remarks = dialogue.turn.draft.remarks
     remarks.append(_TTFT)
