@@ -134,8 +134,12 @@ async def asking_litellm(served: Served, dialect: str) -> AsyncGenerator[Any]:
     try:
         yield partial(litellm.acompletion, model=model, api_base=url, api_key="k", num_retries=0, timeout=20)
     finally:
+        kept = litellm.in_memory_llm_clients_cache
+        for client in list(kept.cache_dict.values()):  # its own closing, next, passes over the openai package's clients
+            if hasattr(client, "close"):
+                await client.close()
         await litellm.close_litellm_async_clients()
-        litellm.in_memory_llm_clients_cache.flush_cache()
+        kept.flush_cache()
 
 
 @pytest.mark.filterwarnings("ignore:Items? .*ReadOnly:UserWarning")  # pydantic's, at litellm's import
