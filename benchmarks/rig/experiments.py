@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from headway.trace.levers.case import Case
 from headway.trace.stats import Line, fit
-from headway.trace.whatif import Iterations, Tool, WhatIf, what_if
+from headway.trace.whatif import what_if
+from headway.trace.whatif_text import Iterations, Tool, WhatIf
 from rig.evidence import Evidence, Read, Timed
 from rig.holdout import Error, Value, errors, first_half, off
 

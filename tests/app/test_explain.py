@@ -124,7 +124,7 @@ def test_an_ambiguous_beginning_lists_the_candidates(headway: Run, store: Path) 
 
 def test_one_task_must_be_named_and_only_one(headway: Run, store: Path) -> None:
     neither, both = headway("explain", "--store", store), headway("explain", "aaa", "--last", "--store", store)
-    assert (neither.code, both.code) == (1, 1)
+    assert (neither.code, both.code) == (2, 2)
     assert "Name what to explain" in neither.err
     assert "not both" in both.err
 
@@ -139,9 +139,10 @@ def test_no_store_yet_says_what_to_start(headway: Run, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_store_says_what_to_do(headway: Run, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("no spans " * 1000)
-    ran = headway("explain", "[/red]", "--store", tmp_path / "x.db")
+    ran = headway("explain", "abc", "--store", tmp_path / "x.db")
     assert ran.code == 1
     assert "--store" in ran.err
+    assert headway("explain", "[/red]", "--store", tmp_path / "x.db").code == 2  # a pattern of files
 
 
 def test_help_has_an_example(headway: Run) -> None:
@@ -207,7 +208,7 @@ def test_the_page_of_a_set_says_why_when_asked(headway: Run, store: Path) -> Non
         assert f"{name} " in out.partition("HOW IT WAS MEASURED")[2], name
 
 
-def test_a_request_that_was_refused_is_not_the_last_task_but_is_told(headway: Run, store: Path) -> None:
+def test_a_request_that_was_refused_is_not_the_last_task_but_is_told(headway: Run, store: Path, tmp_path: Path) -> None:
     refused = Span(
         task=TaskId("ac" * 16),
         id=SpanId("r"),
@@ -223,13 +224,17 @@ def test_a_request_that_was_refused_is_not_the_last_task_but_is_told(headway: Ru
     ran = headway("explain", "--last", "--store", store)
     assert ran.code == 0
     assert f"task {NEW}" in ran.out
-    assert (
-        ran.err.split()
-        == (
-            "The last request reached no engine (bad_request); this is the last task that did. Of the request: "
-            f"headway explain {'ac' * 16}."
-        ).split()
+    told = (
+        "The last request reached no engine (bad_request); this is the last task that did. Of the request: "
+        f"headway explain {'ac' * 16}."
     )
+    assert told in " ".join(ran.out.split())
+    pages = tmp_path / "r.html", tmp_path / "r.md"
+    ran = headway("explain", "--last", "--store", store, "--json", "--html", pages[0], "--markdown", pages[1])
+    assert json.loads(ran.out)["note"] == told
+    assert told in pages[0].read_text()
+    assert "The last request reached no engine" in pages[1].read_text()
+    assert json.loads(headway("explain", "acac", "--store", store, "--json").out)["note"] is None
     assert f"task {'ac' * 16}" in headway("explain", "acac", "--store", store).out
     assert "refused" in headway("tasks", "--store", store).out
     assert json.loads(headway("tasks", "--json", "--store", store).out)["tasks"][0]["refused"] is True
@@ -243,4 +248,4 @@ def test_where_all_were_refused_the_last_of_them_is_explained(headway: Run, tmp_
     ran = headway("explain", "--last", "--store", tmp_path / "s.db")
     assert f"task {OLD}" in ran.out
     assert "The last call was refused (body_too_large), so the user saw no answer" in " ".join(ran.out.split())
-    assert ran.err.strip() == "The last request reached no engine (body_too_large)."
+    assert "The last request reached no engine (body_too_large)." in ran.out

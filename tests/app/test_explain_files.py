@@ -73,8 +73,54 @@ def test_what_if_replays_one_and_many(headway: Run, many: Path, tmp_path: Path) 
     ran = headway("explain", many, "--what-if", "iterations -1", "--what-if", "tools 0.5x")
     assert "E2E at p50  2.500 s -> 1.000 s" in ran.out  # a call and its tool go
     bad = headway("explain", many, "--what-if", "warp 9")
-    assert bad.code == 1
+    assert bad.code == 2
     assert "no change" in bad.err
+
+
+def test_a_wrong_use_ends_with_2_and_a_wrong_input_with_1(headway: Run, many: Path, tmp_path: Path) -> None:
+    toml, report = tmp_path / "b.toml", tmp_path / "r.html"
+    toml.write_text('[budget.task]\np50 = "9 s"\n')
+    wrong_uses = (
+        ("explain",),
+        ("explain", many, "--last"),
+        ("explain", many, "--jobs", "0"),
+        ("explain", many, "--what-if", "warp 9"),
+        ("explain", many, "--what-if", "tool:search fast"),
+        ("explain", many, "--what-if", "tool:search 1s", "--what-if", "tool:search 2s"),
+        ("explain", many, "--budget", "--config", toml, "--what-if", "tools 0.5x"),
+        ("explain", many, "--html", report, "--markdown", report),
+        ("explain", many, "--nonsense"),
+        ("compare", many),
+        ("budget", "review", many, "--config", toml),
+        ("budget", "review", many, "--config", toml, "--add", "tool:x fast"),
+        ("budget", "review", many, "--config", toml, "--add", "a tool"),
+        ("import", many),
+        ("import", many, "--into", many),
+    )
+    for use in wrong_uses:
+        ran = headway(*use)
+        assert (ran.code, ran.out) == (2, ""), use
+        assert "Traceback" not in ran.err
+    nothing = tmp_path / "absent.json"
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "bad.toml").write_text("[budget\n")
+    wrong_inputs = (
+        ("explain", nothing),
+        ("explain", tmp_path / "a.csv"),
+        ("explain", many, "--task", "fff"),
+        ("explain", many, "--html", tmp_path / "no" / "r.html"),
+        ("explain", many, "--config", tmp_path / "absent.toml"),
+        ("explain", many, "--budget", "--config", tmp_path / "bad.toml"),
+        ("compare", many, nothing),
+        ("budget", "suggest", nothing),
+        ("budget", "review", nothing, "--config", toml, "--add", "tool:x 1s"),
+        ("import", nothing, "--into", tmp_path / "new.headway"),
+        ("import", many, "--into", tmp_path / "a.csv"),
+    )
+    for use in wrong_inputs:
+        ran = headway(*use)
+        assert (ran.code, ran.out) == (1, ""), use
+        assert "Traceback" not in ran.err
 
 
 def test_a_broken_budget_ends_with_3_and_says_by_whom(headway: Run, many: Path, tmp_path: Path) -> None:
@@ -101,7 +147,7 @@ def test_a_budget_is_suggested_and_reviewed(headway: Run, many: Path, tmp_path: 
     assert headway("explain", many, "--budget", "--config", toml).code == 0
     ran = headway("budget", "review", many, "--add", "tool:rerank 4s", "--config", toml)
     assert ran.code == 3
-    assert "Without the addition, 0 of these limits are broken" in ran.out
+    assert "Without the addition, 0 of them are broken" in ran.out
     assert headway("budget", "review", many, "--add", "tool:rerank 1ms", "--config", toml).code == 0
 
 
@@ -136,20 +182,21 @@ def test_what_is_no_trace_is_refused_in_a_sentence(headway: Run, tmp_path: Path)
 
 
 def test_files_and_a_store_do_not_go_together(headway: Run, many: Path) -> None:
-    assert headway("explain", many, "--last").code == 1
-    assert headway("explain", many, "--all").code == 1
+    assert headway("explain", many, "--last").code == 2
+    assert headway("explain", many, "--all").code == 2
 
 
 def test_without_times_seconds_are_null_and_not_0(headway: Run, tmp_path: Path) -> None:
-    trajectory = {
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "List the files."},
+        {"role": "assistant", "content": "```bash\nls\n```"},
+        {"role": "user", "content": "a.txt"},
+    ]
+    trajectory: dict[str, object] = {
         "trajectory_format": "mini-swe-agent-1",
         "info": {"model_stats": {"instance_cost": 0.01, "api_calls": 1}},
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "List the files."},
-            {"role": "assistant", "content": "```bash\nls\n```"},
-            {"role": "user", "content": "a.txt"},
-        ],
+        "messages": messages,
     }
     (tmp_path / "t.json").write_text(json.dumps(trajectory))
     document = json.loads(headway("explain", tmp_path / "t.json", "--json").out)
@@ -158,6 +205,10 @@ def test_without_times_seconds_are_null_and_not_0(headway: Run, tmp_path: Path) 
     assert {span["end_s"] for span in document["spans"]} == {None}
     assert "how long anything took is not in this record" in headway("explain", tmp_path / "t.json").out
     assert headway("explain", tmp_path / "t.json", "--what-if", "tools parallel").code == 1
+    (tmp_path / "two.json").write_text(json.dumps(trajectory | {"messages": messages[:3]}))
+    both = headway("explain", tmp_path / "t.json", tmp_path / "two.json", "--what-if", "tools parallel")
+    assert (both.code, both.out) == (1, "")
+    assert "nothing can be replayed" in both.err
 
 
 def test_an_id_that_begins_as_others_do_is_found_by_the_whole_of_it(headway: Run, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_what_is_there_and_no_archive_is_left_alone(headway: Run, tmp_path: Path
     files = traces(tmp_path / "a.jsonl", 1)
     before = files.read_bytes()
     ran = headway("import", files, "--into", files)
-    assert (ran.code, "cannot be put into itself" in ran.err) == (1, True)
+    assert (ran.code, "cannot be put into itself" in ran.err) == (2, True)
     other = traces(tmp_path / "b.jsonl", 2)
     ran = headway("import", files, "--into", other)
     assert (ran.code, "no archive" in ran.err) == (1, True)

@@ -46,6 +46,7 @@ def test_the_fields_of_schema_1_are_what_they_were(anatomy: Anatomy, levers: tup
         "record",
         "left_out",
         "what_if",
+        "note",
     ]
     assert document["spans"][3] == {
         "id": "execute_tool calculator@8.4",

@@ -63,6 +63,27 @@ def test_money_never_rounds_to_nothing() -> None:
     ]
 
 
+def test_half_of_the_last_digit_is_rounded_up() -> None:
+    assert figures.money(MicroUsd(10_050)) == "$0.0101"
+    assert figures.money(MicroUsd(1_005_000)) == "$1.01"
+    assert figures.money(MicroUsd(-412)) == "-$0.000412"
+    assert [figures.dollars(value) for value in (0.0, 0.2, 0.5, 2.5, 3.4)] == [
+        *("$0", "< $0.000001", "$0.000001", "$0.000003", "$0.000003")
+    ]
+
+
+def test_means_of_counts_keep_a_decimal_while_they_are_small() -> None:
+    means = (0.0, 0.04, 0.05, 3.0, 3.4, 99.96, 1234.5)
+    assert [figures.amount(mean) for mean in means] == ["0", "< 0.1", "0.1", "3", "3.4", "100.0", "1,234"]
+
+
+def test_seconds_that_are_not_0_do_not_read_so() -> None:
+    assert [figures.seconds(value, 2) for value in (0.0, 0.004, 0.005, 0.0051)] == [
+        *("0.00 s", "< 0.01 s", "0.01 s", "0.01 s")
+    ]
+    assert figures.seconds(0.0004, 3) == "< 0.001 s"
+
+
 def test_what_is_unknown_is_never_0() -> None:
     unknown = [figures.seconds(None, 2), figures.per_cent(None), figures.milliseconds(None)]
     assert [*unknown, figures.count(None), figures.money(None)] == ["unknown"] * 5

@@ -9,7 +9,7 @@ from headway.trace.phases import Phase
 from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported, Refused
 from headway.trace.sources.skips import Skip
-from headway.trace.whatif import parse
+from headway.trace.whatif_text import parse
 
 TASKS = [imported(i, turns) for i, turns in enumerate((1, 2, 2, 3, 3, 3, 4, 9))]
 

@@ -38,7 +38,8 @@ from headway.trace.filed import put_away
 from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported
 from headway.trace.stats import Bootstrap
-from headway.trace.whatif import parse, what_if
+from headway.trace.whatif import what_if
+from headway.trace.whatif_text import parse
 
 Run = Callable[..., Any]
 

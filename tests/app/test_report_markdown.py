@@ -17,7 +17,8 @@ from headway.trace.findings import Finding
 from headway.trace.levers import Lever
 from headway.trace.sources.intake import Refused
 from headway.trace.sources.skips import Skip
-from headway.trace.whatif import Outcome, parse
+from headway.trace.whatif import Outcome
+from headway.trace.whatif_text import parse
 
 MARKS = "# h\n- [x](http://e.vil) ![i](j) `c` **b** _i_ ~~s~~ <b>&amp; | @ops $x$ \\ 1. one www.e.vil"
 

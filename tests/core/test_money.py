@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.core.money import Price, cost, cost_at_least
+from headway.core.money import Price, cost, cost_at_least, listed
 from headway.core.usage import Usage
 
 tokens = st.integers(0, 2_000_000)
@@ -51,6 +51,9 @@ def test_cost_is_the_exact_sum_rounded_up(
     exact = plain * price[0] + out * price[1] + read * price[2] + write * price[3]
     assert got is not None
     assert 0 <= got * 1_000_000 - exact < 1_000_000
+    nearest = listed(usage, Price(input=price[0], output=price[1], cache_read=price[2], cache_write=price[3]))
+    assert nearest is not None
+    assert -500_000 < nearest * 1_000_000 - exact <= 500_000
 
 
 def test_what_a_call_cost_at_least_where_the_cache_s_part_is_unknown() -> None:

@@ -10,7 +10,7 @@ from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported
 from headway.trace.sources.source import Timing
 from headway.trace.sources.verdict import judge
-from headway.trace.whatif import WhatIf
+from headway.trace.whatif_text import WhatIf
 
 
 def imported(number: int, turns: int, tools: float = 1.0, timing: Timing = "spans", name: str = "look") -> Imported:

@@ -79,6 +79,15 @@ def test_cached_tokens_are_counted_once_and_priced_as_cached() -> None:
     assert charge(known, price_for(known, MARCH_1_2026)) == 150
 
 
+@pytest.mark.parametrize(("written", "told"), [(0, 0), (4, 2), (5, 3), (6, 4)])
+def test_half_a_micro_usd_is_rounded_up_and_less_is_not(written: int, told: int) -> None:
+    # 0.6 micro-USD each: 0, 2.4, 3.0 and 3.6
+    assert charge(call(Usage(input_tokens=0, output_tokens=written, cache_read=0)), MINI) == told
+    # 1 x 0.15 + 4 x 0.6 = 2.55; 2 x 0.15 + 2 x 0.6 = 1.5; 1 x 0.15 + 2 x 0.6 = 1.35
+    for (read, wrote), paid in {(1, 4): 3, (2, 2): 2, (1, 2): 1}.items():
+        assert charge(call(Usage(input_tokens=read, output_tokens=wrote, cache_read=0)), MINI) == paid
+
+
 def test_the_recorded_cost_wins() -> None:
     assert charge(call(Usage(), cost=7), MINI) == 7
 

@@ -6,7 +6,7 @@ from tasks import TASK, call, tool
 from headway.core.span import ModelCall, Span
 from headway.core.task import Evidence, Identity, SessionId
 from headway.core.usage import EngineTimings, Usage
-from headway.trace.reuse import Reread, rereads
+from headway.trace.reuse import rereads
 from headway.trace.study import study
 
 
@@ -15,10 +15,12 @@ def counted(name: str, start: float, read: int | None, wrote: int | None, cached
     return call(name, start, start + 1, usage=usage)
 
 
-def found(spans: Sequence[Span]) -> tuple[dict[str, Reread], int]:
+def found(spans: Sequence[Span]) -> tuple[dict[str, tuple[int, int, str]], int]:
+    """Computed, fresh, and which call had read or written the rest."""
     case = study(spans)
     rereadings, untold = rereads(case)
-    return {case.tree.spans[i].id: tokens for i, tokens in rereadings.items()}, untold
+    names = [span.id for span in case.tree.spans]
+    return {names[i]: (one.computed, one.fresh, names[one.before]) for i, one in rereadings.items()}, untold
 
 
 def by_evidence(span: Span, evidence: Evidence) -> Span:
@@ -30,7 +32,7 @@ def by_evidence(span: Span, evidence: Evidence) -> Span:
 def test_what_the_call_before_had_read_and_written_need_not_be_computed_again() -> None:
     # 1000 + 50 are known; of b's 1200, 300 came from the cache, so 900 were computed: 150 are new
     spans = [counted("a", 0, 1000, 50, 0), tool("t", 1, 2), counted("b", 2, 1200, 10, 300)]
-    assert found(spans) == ({"b": Reread(computed=900, fresh=150)}, 0)
+    assert found(spans) == ({"b": (900, 150, "a")}, 0)
 
 
 def test_a_call_whose_cache_hit_in_full_reads_nothing_again() -> None:
@@ -40,12 +42,12 @@ def test_a_call_whose_cache_hit_in_full_reads_nothing_again() -> None:
 def test_reasoning_is_not_sent_again() -> None:
     # 50 written, 40 of them reasoning: 1010 are known, 190 new
     spans = [counted("a", 0, 1000, 50, 0, reasoning=40), counted("b", 2, 1200, 10, 0)]
-    assert found(spans) == ({"b": Reread(computed=1200, fresh=190)}, 0)
+    assert found(spans) == ({"b": (1200, 190, "a")}, 0)
 
 
 def test_one_token_is_always_computed() -> None:
     assert found([counted("a", 0, 1000, 50, 0), counted("b", 2, 1050, 10, 0)]) == (
-        {"b": Reread(computed=1050, fresh=1)},
+        {"b": (1050, 1, "a")},
         0,
     )
 
@@ -53,7 +55,13 @@ def test_one_token_is_always_computed() -> None:
 def test_the_engines_own_count_of_computed_tokens_is_believed_first() -> None:
     engine = EngineTimings(prefill_tokens=400, prefill_seconds=0.1, decode_tokens=1, decode_seconds=0.1)
     later = call("b", 2, 3, usage=Usage(input_tokens=1200, output_tokens=1), engine=engine)
-    assert found([counted("a", 0, 1000, 50, 0), later]) == ({"b": Reread(computed=400, fresh=150)}, 0)
+    assert found([counted("a", 0, 1000, 50, 0), later]) == ({"b": (400, 150, "a")}, 0)
+
+
+def test_no_more_is_computed_than_there_is() -> None:
+    engine = EngineTimings(prefill_tokens=5000, prefill_seconds=0.1, decode_tokens=1, decode_seconds=0.1)
+    later = call("b", 2, 3, usage=Usage(input_tokens=1200, output_tokens=1), engine=engine)
+    assert found([counted("a", 0, 1000, 50, 0), later]) == ({"b": (1200, 150, "a")}, 0)
 
 
 def test_without_counts_it_cannot_be_told() -> None:
@@ -81,6 +89,6 @@ def test_a_sub_agent_goes_on_from_its_own_calls_only() -> None:
         for name, at, read in (("s", 1, 9000), ("u", 3, 9500))
     ]
     assert found([counted("a", 0, 1000, 50, 0), tool("t", 1, 5), *inner, counted("b", 5, 1200, 10, 0)]) == (
-        {"u": Reread(computed=9500, fresh=490), "b": Reread(computed=1200, fresh=150)},
+        {"u": (9500, 490, "s"), "b": (1200, 150, "a")},
         0,
     )

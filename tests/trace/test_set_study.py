@@ -13,7 +13,7 @@ from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported
 from headway.trace.sources.source import Timing
 from headway.trace.sources.verdict import judge
-from headway.trace.whatif import parse
+from headway.trace.whatif_text import parse
 
 _names = count()
 

@@ -55,6 +55,19 @@ def test_one_task_becomes_a_row_that_adds_up() -> None:
     assert row.started_at == T0
 
 
+def test_how_long_a_tool_takes_is_the_mean_of_the_uses_that_tell() -> None:
+    # 4 s; one without an end; two that share a gap of 3 s; then half a second
+    shared = [tool(name, 8, 11, "task", by="c", inferred=True) for name in ("s1", "s2")]
+    timed = [call("c", 7, 8, "task"), tool("a", 1, 5, "task"), tool("b", 5, None, "task"), tool("d", 11, 11.5, "task")]
+    rows = [facts(step("task", 0, 12), *timed, *shared)]
+    assert (rows[0].tools["look"].uses, rows[0].tools["look"].timed, rows[0].tools["look"].seconds) == (5, 2, 4.5)
+    assert anatomy_of(rows).tools[0].seconds == 2.25
+    untimed = facts(step("task", 0, 12), *timed, timing="none")
+    assert (untimed.tools["look"].uses, untimed.tools["look"].timed) == (3, 0)
+    assert anatomy_of([untimed]).tools[0].seconds is None
+    assert anatomy_of([*rows, untimed]).tools[0].seconds == 2.25
+
+
 def test_what_has_no_times_has_no_seconds() -> None:
     row = facts(call("c", 0, 0, usage=USAGE), timing="none")
     assert (row.e2e, row.phases, row.stages, row.task_ttft, row.points) == (None, {}, {}, None, ())

@@ -2,7 +2,7 @@ from msgspec import structs
 from tasks import call
 
 from headway.core.money import Price
-from headway.core.span import ModelCall, Receipt
+from headway.core.span import UNKNOWN_MODEL, ModelCall, Receipt
 from headway.core.usage import Usage
 from headway.trace.anatomy import dissect
 
@@ -49,6 +49,15 @@ def test_without_a_price_there_is_no_lower_bound_either() -> None:
     found = dissect([call("a", 0, 1, usage=Usage(input_tokens=10, output_tokens=5))], prices=lambda _call, _at: None)
     assert found.spent.cost.least is None
     assert "Cost is unknown: no price is known for m." in found.unknowns
+
+
+def test_a_model_that_the_record_does_not_name_is_told_as_such() -> None:
+    named, unnamed = call("a", 0, 1), call("b", 1, 2)
+    assert isinstance(unnamed.work, ModelCall)
+    unnamed = structs.replace(unnamed, work=structs.replace(unnamed.work, model=UNKNOWN_MODEL))
+    notes = dissect([named, unnamed], prices=lambda _call, _at: None).unknowns
+    assert "Cost is unknown: no price is known for m." in notes
+    assert "Cost is unknown: which model answered is not on record for 1 of 2 calls." in notes
 
 
 def test_where_the_gateway_asked_for_them_the_engine_does_not_report_them() -> None:

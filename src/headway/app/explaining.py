@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from headway.app.gathering import Gathering, Heard
 from headway.app.naming import first_words, resolve
+from headway.app.report.figures import plural
 from headway.app.slowest import Slowest
 from headway.core.errors import BadInputError, NotFoundError
 from headway.core.task import TaskId
@@ -18,7 +19,8 @@ from headway.trace.set_study import SetStudy
 from headway.trace.sources.intake import Imported, Intake
 from headway.trace.sources.verdict import judge
 from headway.trace.store import Store, nothing_recorded
-from headway.trace.whatif import Outcome, WhatIf, what_if
+from headway.trace.whatif import Outcome, what_if
+from headway.trace.whatif_text import WhatIf
 from headway.trace.workers import rarely_collected
 
 ALL = 1_000_000
@@ -41,6 +43,8 @@ class Found(Struct, frozen=True, kw_only=True):
     """Of a set, the slowest tasks as they were recorded, the slowest first."""
     intake: Intake | None
     """The import; none where the tasks come from the live store."""
+    note: str | None = None
+    """What is to be known before all else, in a sentence: that there is something newer."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -115,11 +119,14 @@ def _found(tasks: Iterable[Row], question: Question, intake: Intake | None, proc
         if len(study.rows) == 1 if question.task is None else asked:
             wanted.append(taken_out(row))
     if question.task is None and len(study.rows) > 1:
+        if question.changes and all(row.e2e is None for row in study.rows):
+            raise _nothing_to_replay(next(iter(study.rows)).source)
         return Found(task=None, record=None, outcome=None, study=study, slowest=slowest.kept(), intake=intake)
     wanted = [one for one in wanted if one.task == question.task] or wanted  # an id may begin as another one does
     if len(wanted) != 1:
         raise NotFoundError(
-            f"{f'{len(wanted):,}' if wanted else 'None'} of {len(study.rows):,} tasks begin with {question.task!r}.",
+            f"{f'{len(wanted):,}' if wanted else 'None'} of {plural(len(study.rows), 'task')}"
+            f" begin{'s' if len(study.rows) == 1 else ''} with {question.task!r}.",
             fix="Leave --task out to see the slowest, and give enough of the id.",
         )
     (one,) = wanted
@@ -135,8 +142,12 @@ def _found(tasks: Iterable[Row], question: Question, intake: Intake | None, proc
 
 def _replayed(one: Imported, question: Question) -> bool:
     if question.changes and not one.verdict.timed:
-        raise BadInputError(
-            f"{one.verdict.source} does not say when things happened, so nothing can be replayed.",
-            fix="Leave --what-if out, or record spans with start and end.",
-        )
+        raise _nothing_to_replay(one.verdict.source)
     return bool(question.changes)
+
+
+def _nothing_to_replay(source: str) -> BadInputError:
+    return BadInputError(
+        f"{source} does not say when things happened, so nothing can be replayed.",
+        fix="Leave --what-if out, or record spans with start and end.",
+    )

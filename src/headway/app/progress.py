@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headway.app.gathering import Heard
+from headway.app.report.figures import plural
 from headway.trace import filing
 
 
@@ -28,7 +29,7 @@ def reading() -> Generator[Heard]:
         work = bar.add_task("reading", total=None, tasks="")
 
         def heard(so_far: filing.Progress) -> None:
-            tasks = f"{so_far.tasks:,} tasks worked out" if so_far.tasks else ""
+            tasks = f"{plural(so_far.tasks, 'task')} worked out" if so_far.tasks else ""
             bar.update(work, completed=so_far.read, total=so_far.size, tasks=tasks)
 
         yield heard

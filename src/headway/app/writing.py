@@ -30,7 +30,7 @@ def write_html(found: Found, path: Path, prices: PriceOf) -> Path:
         e2e = [row.e2e for row in found.study.rows if row.e2e is not None]
         page = html_set(found.study.report(), slowest, e2e, skipped=skipped, refused=refused)
     else:
-        page = html_task(found.task, found.outcome, skipped=skipped, refused=refused)
+        page = html_task(found.task, found.outcome, skipped=skipped, refused=refused, note=found.note)
     return write_text(path, page, "--html")
 
 
@@ -47,5 +47,5 @@ def write_markdown(found: Found, path: Path) -> Path:
     if found.task is None:
         text = markdown_set(found.study.report(), skipped, refused)
     else:
-        text = markdown_task(found.task, found.outcome, skipped, refused)
+        text = markdown_task(found.task, found.outcome, skipped, refused, found.note)
     return write_text(path, text, "--markdown")

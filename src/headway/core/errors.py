@@ -23,6 +23,10 @@ class BadInputError(HeadwayError):
     """The caller's input cannot be used: a request, a file, an option."""
 
 
+class UsageError(BadInputError):
+    """A command was used wrongly: its options contradict each other, or a value is none that it takes."""
+
+
 class AmbiguousError(BadInputError):
     """Several things are called what the caller gave.
 

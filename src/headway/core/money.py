@@ -19,14 +19,34 @@ class Price(Struct, frozen=True, kw_only=True):
     """``None``: cached tokens cost as much as any other input."""
     cache_write: int | None = None
 
+    @property
+    def cheaper(self) -> int:
+        """How much less a token costs that is read from the cache."""
+        return 0 if self.cache_read is None else self.input - self.cache_read
+
 
 def cost(usage: Usage, price: Price) -> MicroUsd | None:
-    """Cost of a call, rounded up to a whole micro-USD; ``None`` when a token count it needs is unknown.
+    """Cost of a call, rounded up to a whole micro-USD, so that no limit on money is passed by calls that cost less.
+
+    Unknown where `listed` is.
+    """
+    exact = _exact(usage, price)
+    return None if exact is None else MicroUsd(-(-exact // 1_000_000))
+
+
+def listed(usage: Usage, price: Price) -> MicroUsd | None:
+    """Cost of a call, half a micro-USD rounded up; ``None`` when a token count it needs is unknown.
 
     Cached tokens are part of ``input_tokens`` (see `Usage`), so each token is charged once: at the cache's price
     where there is one, else at the input's. An unknown ``cache_read`` leaves the cost unknown where the price
     differs for cached tokens, and so do cached tokens that are more than the input they are part of.
     """
+    exact = _exact(usage, price)
+    return None if exact is None else MicroUsd((exact + 500_000) // 1_000_000)
+
+
+def _exact(usage: Usage, price: Price) -> int | None:
+    """In millionths of a micro-USD."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
     plain, total = usage.input_tokens, 0
@@ -39,8 +59,7 @@ def cost(usage: Usage, price: Price) -> MicroUsd | None:
         total += count * special
     if plain < 0:
         return None
-    total += plain * price.input + usage.output_tokens * price.output
-    return MicroUsd(-(-total // 1_000_000))
+    return total + plain * price.input + usage.output_tokens * price.output
 
 
 def cost_at_least(usage: Usage, price: Price) -> MicroUsd:

@@ -84,6 +84,10 @@ class GivenAgain(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False
     """What it cost; ``None``: unknown."""
 
 
+UNKNOWN_MODEL: Final = "unknown"
+"""What a model is called whose name is not on record."""
+
+
 class ModelCall(Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True, gc=False):
     """One request to a model. All times are epoch seconds on the recorder's clock; ``None`` is unknown.
 

@@ -82,7 +82,8 @@ def added(
                 made = [_with_context(row, one, rate, prices) for row in made]
                 assumed.append(
                     f"{one.tokens:,} tokens are added to every prompt and computed at {rate * 1000:.3g} s per 1,000:"
-                    " by the first call of a task in full, by later ones as far as the task's cached share says."
+                    " by the first call of a task in full, by later ones as far as the task's cached share says (in"
+                    " full where that is unknown). In money they are at the price of the task's most called model."
                 )
     return made, tuple(assumed)
 
@@ -98,6 +99,7 @@ def _with_tool(row: TaskFacts, one: AddTool) -> TaskFacts:
         again=before.again,
         told=before.told + one.times,
         seconds=before.seconds + more,
+        timed=before.timed + one.times,
         on_path=before.on_path + (more if timed else 0.0),
     )
     tools = {**row.tools, one.name: tool}

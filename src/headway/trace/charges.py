@@ -1,13 +1,18 @@
 """What calls cost, and what they took in all, as far as they tell: the price of each is looked up once."""
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd, Price
+from headway.core.money import MicroUsd, Price, listed
 from headway.core.span import ModelCall
 from headway.core.spent import Spent, Sum, summed
 from headway.trace.prices import PriceOf, charge, charge_at_least
+
+_FREE: Final = Price(input=0, output=0)
+_ROUNDING: Final = 1
+"""Micro-USD by which a recorded cost and the same by price may differ: both are whole numbers."""
 
 
 class Charges(Struct, frozen=True):
@@ -30,6 +35,25 @@ def charges_of(made: Iterable[tuple[ModelCall, float]], prices: PriceOf) -> Char
     calls = [call for call, _ in pairs]
     priced = [None if call.cost is not None else prices(call, at) for call, at in pairs]
     return Charges(calls, priced, list(map(charge, calls, priced)))
+
+
+def of_parts(prices: PriceOf) -> PriceOf:
+    """Prices that hold for some of a call's tokens, as those are that a change would save.
+
+    Where a call's recorded cost is not what its tokens come to by price, how it splits over them is unknown, and so is
+    their price: there may have been a discount, a fee, a cache that was charged otherwise. What cost nothing is free.
+    """
+
+    def price(call: ModelCall, at: float) -> Price | None:
+        if call.cost == 0:
+            return _FREE
+        found = prices(call, at)
+        if found is None or call.cost is None:
+            return found
+        by_price = listed(call.usage, found)
+        return found if by_price is not None and abs(by_price - call.cost) <= _ROUNDING else None
+
+    return price
 
 
 def spent_by(charges: Charges) -> Spent:

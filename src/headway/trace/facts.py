@@ -33,10 +33,12 @@ class ToolFacts(Struct, kw_only=True, array_like=True):
     again: int = 0
     """Uses with the same arguments as an earlier one."""
     seconds: float = 0.0
-    """Sum over the uses, overlaps counted twice."""
+    """Sum over the uses of which it is known how long they took, overlaps counted twice..."""
     on_path: float = 0.0
     told: int = 0
     """Uses whose arguments are known; those of the others may have been an earlier one's."""
+    timed: int = 0
+    """...and how many these are: not those that have no end, or that share one gap."""
 
 
 class ModelFacts(Struct, kw_only=True, array_like=True):
@@ -129,7 +131,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         human=tree.human,
         phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},
         stages=_stages(case, on_path),
-        tools=_tools(case, on_path),
+        tools=_tools(case, on_path, timed=verdict.timed),
         models=models,
         spent=in_all(root.work, together([model.spent for model in models.values()])),
         step_costs=tuple(costs[i] for i in loop),
@@ -163,7 +165,7 @@ def _stages(case: Study, on_path: dict[int, float]) -> dict[str, float]:
     return stages
 
 
-def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
+def _tools(case: Study, on_path: dict[int, float], *, timed: bool) -> dict[str, ToolFacts]:
     tree = case.tree
     found: dict[str, ToolFacts] = {}
     seen: set[tuple[str, str]] = set()
@@ -181,7 +183,9 @@ def _tools(case: Study, on_path: dict[int, float]) -> dict[str, ToolFacts]:
         facts.uses += 1
         facts.failed += failed(span)
         facts.ended += not untold(span)
-        facts.seconds += tree.end[i] - tree.start[i]
+        if timed and span.end is not None and span.end >= span.start and i not in case.held.untimed:
+            facts.seconds += tree.end[i] - tree.start[i]
+            facts.timed += 1
         facts.on_path += on_path.get(i, 0.0)
         if arguments is not None:
             facts.told += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd, Price, cost, cost_at_least
+from headway.core.money import MicroUsd, Price, cost_at_least, listed
 from headway.core.span import ModelCall
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def charge(call: ModelCall, price: Price | None) -> MicroUsd | None:
     """What a call cost: as recorded, else by price and tokens; ``None`` when either is unknown."""
     if call.cost is not None:
         return call.cost
-    return None if price is None else cost(call.usage, price)
+    return None if price is None else listed(call.usage, price)
 
 
 def charge_at_least(call: ModelCall, price: Price | None) -> MicroUsd:

@@ -19,6 +19,8 @@ class Reread(Struct, frozen=True):
     """Prompt tokens that the engine computed, i.e. did not take from its cache."""
     fresh: int
     """Those among them that no earlier call of the task had computed or written."""
+    before: int
+    """The call that had: without it there would be nothing to read again."""
 
 
 def rereads(case: Study) -> tuple[dict[int, Reread], int]:
@@ -47,8 +49,8 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
         total, computed = call.usage.input_tokens, _computed(call)
         if known is None or total is None or computed is None:
             untold += 1
-        elif known <= total and (fresh := max(total - known, 1)) < computed:
-            found[i] = Reread(computed, fresh)
+        elif known <= total and (fresh := max(total - known, 1)) < min(computed, total):
+            found[i] = Reread(min(computed, total), fresh, before)
     return found, untold
 
 

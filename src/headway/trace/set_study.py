@@ -15,6 +15,7 @@ from headway.core.task import TaskId
 from headway.trace.facts import TaskFacts, facts_of
 from headway.trace.filed import Filed, Row, pack, unpack
 from headway.trace.findings import Finding, findings, set_findings
+from headway.trace.findings.figures import plural
 from headway.trace.levers import Lever, rank
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.sets import SetAnatomy, anatomy_of
@@ -22,7 +23,8 @@ from headway.trace.sources.digests import digest
 from headway.trace.sources.verdict import Aspect, Subject, Verdict, told_by_price
 from headway.trace.stats import Quantile, quantiles
 from headway.trace.study import study
-from headway.trace.whatif import Outcome, WhatIf, what_if
+from headway.trace.whatif import Outcome, what_if
+from headway.trace.whatif_text import WhatIf
 from headway.trace.workers import hired, rarely_collected
 
 SAMPLE: Final = 500
@@ -307,7 +309,7 @@ def _of_all(saved: Sequence[Lever]) -> Lever:
     """The lever where it saves most, with what stays as recorded in any of the tasks."""
     most = max(saved, key=lambda lever: lever.seconds)
     counts = Counter(lever.stays[1] for lever in saved if lever.stays[1])
-    stays = [f"In {tasks:,} of {len(saved):,} tasks: {sentence}" for sentence, tasks in counts.items()]
+    stays = [f"In {tasks:,} of {plural(len(saved), 'task')}: {sentence}" for sentence, tasks in counts.items()]
     return structs.replace(most, assumes=" ".join([most.assumes.removesuffix(most.stays[0]).rstrip(), *stays]))
 
 

@@ -57,8 +57,8 @@ class ToolRow(Struct, frozen=True, kw_only=True):
     """Uses that failed; its parts are the uses, known where somebody saw how they ended."""
     again: Sum
     """Uses with the arguments of an earlier one in the same task; its parts are the uses, known where arguments are."""
-    seconds: float
-    """Mean of a use."""
+    seconds: float | None
+    """Mean of the uses of which it is known how long they took; unknown where that is none."""
     on_path: Row | None
     """``None`` where no task of the set is timed."""
 
@@ -248,14 +248,14 @@ def _tools(rows: Sequence[TaskFacts], timed: Sequence[TaskFacts]) -> tuple[ToolR
     paths = _on_path(timed, _columns(row.tools for row in timed))
     found: list[ToolRow] = []
     for name, (_, tools) in _columns(row.tools for row in rows).items():
-        uses = sum([tool.uses for tool in tools])
+        uses, timed_uses = sum([tool.uses for tool in tools]), sum([tool.timed for tool in tools])
         found.append(
             ToolRow(
                 name=name,
                 uses=uses,
                 failed=Sum(sum([tool.failed for tool in tools]), sum([tool.ended for tool in tools]), uses),
                 again=Sum(sum([tool.again for tool in tools]), sum([tool.told for tool in tools]), uses),
-                seconds=sum([tool.seconds for tool in tools]) / uses,
+                seconds=sum([tool.seconds for tool in tools]) / timed_uses if timed_uses else None,
                 on_path=paths.get(name),
             )
         )

@@ -6,11 +6,11 @@ from typing import cast
 from msgspec import Struct
 
 from headway.core.money import MicroUsd
-from headway.core.span import ModelCall, Retrieval, Span, ToolUse
+from headway.core.span import UNKNOWN_MODEL, ModelCall, Retrieval, Span, ToolUse
 from headway.core.spent import Spent
 from headway.core.usage import Usage
 from headway.trace.belonging import joined
-from headway.trace.charges import Charges, charges_of, spent_by
+from headway.trace.charges import Charges, charges_of, of_parts, spent_by
 from headway.trace.ended import failed, untold
 from headway.trace.own_totals import Told, in_all, told_in_all
 from headway.trace.phases import is_derived, unconnected
@@ -62,6 +62,7 @@ def total(
     _uncounted(spans, notes)
     if spent.cost.exact is None:
         _uncosted(charges, notes, bounded=spent.cost.partial)
+    notes += _apart(spans, prices)
     if timed:
         _splits(
             [
@@ -169,13 +170,25 @@ def _silent(call: ModelCall) -> bool:
 
 def _uncosted(charges: Charges, notes: list[str], *, bounded: bool) -> None:
     rows = [row for row in zip(charges.calls, charges.prices, charges.costs, strict=True) if row[2] is None]
-    unpriced = dict.fromkeys([call.model for call, price, _ in rows if price is None])  # in order of appearance
+    priceless = [call.model for call, price, _ in rows if price is None]
+    unpriced = [model for model in dict.fromkeys(priceless) if model != UNKNOWN_MODEL]  # in order of appearance
     uncounted = sum([price is not None for _, price, _ in rows])
     what = "Cost is a lower bound" if bounded else "Cost is unknown"
     if unpriced:
         notes.append(f"{what}: no price is known for {', '.join(unpriced)}.")
+    if nameless := priceless.count(UNKNOWN_MODEL):
+        notes.append(f"{what}: which model answered is not on record for {_of(nameless, charges.calls)}.")
     if uncounted:
         notes.append(f"{what}: token counts that it needs are missing for {_of(uncounted, charges.calls)}.")
+
+
+def _apart(spans: Sequence[Span], prices: PriceOf) -> list[str]:
+    """Of how many calls it is unknown what some of their tokens cost, though what the call cost is on record."""
+    recorded = [(work, span.start) for span in spans if type(work := span.work) is ModelCall and work.cost is not None]
+    parts = of_parts(prices)
+    apart = sum(parts(call, at) is None for call, at in recorded)
+    why = "the cost on record is not what the tokens come to by price, so how it splits over them is unknown."
+    return [f"What fewer tokens would save in money is unknown for {_of(apart, spans)}: {why}"] if apart else []
 
 
 def _splits(calls: Sequence[ModelCall], notes: list[str]) -> None:

@@ -1,73 +1,24 @@
 """What-ifs that a person asks for: several changes on one task at once, and what the task would then take."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeGuard
+from typing import TypeGuard
 
 from msgspec import Struct
 
-from headway.core.budget import seconds
-from headway.core.errors import BadInputError
 from headway.core.money import MicroUsd, money
 from headway.core.span import ModelCall, Retrieval, ToolUse
-from headway.core.spent import Sum, added, summed
+from headway.core.spent import Sum
 from headway.trace.change import Change
 from headway.trace.levers.case import Case, case_of
-from headway.trace.levers.lever import Saved, micro, part, spared
+from headway.trace.levers.lever import Saved, at_most, rounded_down, spared
 from headway.trace.levers.tools import at_once
 from headway.trace.levers.turns import FAR, droppable, gap_left_alone, left_alone, thin_out, unwatched
 from headway.trace.pace import writing_shares
-from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, TOOL, Phase
+from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, TOOL, Phase
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import Reread, rereads
 from headway.trace.study import Task
-
-
-class Iterations(Struct, frozen=True):
-    """That many iterations fewer, of average length; never the answer."""
-
-    fewer: int
-
-
-class Cache(Struct, frozen=True):
-    """This share of what was read again comes from the cache."""
-
-    share: float
-
-
-class Parallel(Struct, frozen=True):
-    """The tools of each response at once."""
-
-
-class Faster(Struct, frozen=True):
-    """Phases that last ``factor`` times as long."""
-
-    phases: tuple[Phase, ...]
-    factor: float
-
-
-class Output(Struct, frozen=True):
-    """Answers ``factor`` times as long."""
-
-    factor: float
-
-
-class Tool(Struct, frozen=True):
-    """One tool, ``factor`` times as long or in this many seconds a use."""
-
-    name: str
-    factor: float | None
-    seconds: float | None
-
-
-class Model(Struct, frozen=True):
-    """All calls to one model, ``factor`` times as long."""
-
-    name: str
-    factor: float
-
-
-WhatIf = Iterations | Cache | Parallel | Faster | Output | Tool | Model
+from headway.trace.whatif_text import PHASES, Cache, Faster, Iterations, Model, Output, Parallel, Tool, WhatIf
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -90,63 +41,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """The same without the numbers of this task, for a set, where each is said once."""
 
 
-_PHASES: Final[dict[str, tuple[Phase, ...]]] = {
-    "tpot": (DECODE,),
-    "decode": (DECODE,),
-    "prefill": (PREFILL,),
-    "ttft": (QUEUE, PREFILL),
-    "queue": (QUEUE,),
-    "hop": (HOP,),
-    "model": (QUEUE, PREFILL, DECODE, MODEL),
-    "tools": (TOOL, RETRIEVAL),
-}
-_FACTOR: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*x")
-_SHARE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
-_FEWER: Final = re.compile(r"-\s*([0-9]+)")
-_FIX: Final = (
-    'Write e.g. "iterations -3", "cache 100%", "tools parallel", "tpot 0.5x", "prefill 0.5x", "queue 0x",'
-    ' "output 0.5x", "tool:search 0.5x", "tool:search 0.4s" or "model:NAME 0.5x"; several with commas between.'
-)
-
-
-def parse(text: str) -> tuple[WhatIf, ...]:
-    """Changes as a person writes them, with commas between.
-
-    Raises:
-        BadInputError: one of them is no change.
-    """
-    return tuple(_one(part.strip()) for part in text.split(","))
-
-
-def _one(text: str) -> WhatIf:
-    what, _, how = text.partition(" ")
-    how = how.strip()
-    if what == "iterations" and (match := _FEWER.fullmatch(how)):
-        return Iterations(int(match[1]))
-    if what == "cache" and (match := _SHARE.fullmatch(how)) and float(match[1]) <= 100:  # noqa: PLR2004 - per cent
-        return Cache(float(match[1]) / 100)
-    if (what, how) == ("tools", "parallel"):
-        return Parallel()
-    factor = float(match[1]) if (match := _FACTOR.fullmatch(how)) else None
-    if what.startswith("tool:") and factor is None and how:
-        return Tool(what.removeprefix("tool:"), None, seconds(how, f"--what-if {text!r}"))
-    made = None if factor is None else _times(what, factor)
-    if made is None:
-        raise BadInputError(f"{text!r} is no change.", fix=_FIX)
-    return made
-
-
-def _times(what: str, factor: float) -> WhatIf | None:
-    kind, _, name = what.partition(":")
-    if kind == "tool" and name:
-        return Tool(name, factor, None)
-    if kind == "model" and name:
-        return Model(name, factor)
-    if what == "output":
-        return Output(factor)
-    return Faster(_PHASES[what], factor) if what in _PHASES else None
-
-
 def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_for) -> Outcome:
     """Replay one task with all the changes together; dependencies stay as recorded.
 
@@ -157,7 +51,9 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     """
     case = case_of(task, prices)
     change, notes = Change(case.study), _Notes()
-    found, untold = _rereads(case, changes, notes)
+    fewer = _fewer(case, changes, notes)
+    left = _left(case, fewer)
+    found, untold = _rereads(case, changes, left, notes)
     writing = _writing(case, changes, notes)
     _scale(case, change, changes, found, writing)
     if any(isinstance(one, Parallel) for one in changes):
@@ -167,22 +63,20 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
         stays, alike = gap_left_alone(case)
         if stays:
             notes.add(stays, alike)
-    output = _product(one.factor for one in changes if isinstance(one, Output))
-    left = _thinned(case, change, sum(one.fewer for one in changes if isinstance(one, Iterations)), notes)
-    changed = _tokens(case, left, found, output)
-    blind = Sum(0, 0, untold)
-    spare = part(spared(case, left), 1 - min(left.values(), default=1.0))
-    tokens, cost = added([changed.tokens, spare.tokens, blind]), added([changed.cost, spare.cost, blind])
+    if fewer:
+        thin_out(case, change, fewer)
+    output = _output(changes)
+    saved = _saved(case, left, found, untold, output, notes)
     for sentence in _absent(case, changes, writing):
         notes.add(sentence)
     untimed = [_untimed(case, one, found, writing) for one in changes]
     return Outcome(
         before=case.study.e2e,
         after=None if untimed and all(untimed) else change.replayed(),
-        tokens=tokens.exact,
-        cost=money(cost.exact),
-        tokens_least=tokens.exact if output > 1.0 else tokens.least,
-        cost_least=money(cost.exact if output > 1.0 else cost.least),
+        tokens=saved.tokens.exact,
+        cost=money(saved.cost.exact),
+        tokens_least=saved.tokens.exact if output > 1.0 else saved.tokens.least,
+        cost_least=money(saved.cost.exact if output > 1.0 else saved.cost.least),
         notes=tuple(notes.said),
         alike=tuple(notes.said.values()),
     )
@@ -198,25 +92,28 @@ class _Notes:
         self.said.setdefault(sentence, alike or sentence)
 
 
-def _thinned(case: Case, change: Change, fewer: int, notes: _Notes) -> dict[int, float]:
-    """What share is left of each call that iterations taken out shorten; those that stay whole are not in it."""
-    turns = droppable(case)
+def _fewer(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> int:
+    """How many iterations are taken out."""
+    turns, fewer = droppable(case), sum(one.fewer for one in changes if isinstance(one, Iterations))
     number = min(fewer, len(turns))
     if number < fewer:
         why = "the answer stays, and so do a sub-agent's calls."
         notes.add(
             f"Only {number} of {fewer} iterations could go: {why}", f"Fewer than {fewer} iterations could go: {why}"
         )
-    if not number:
-        return {}
-    if alone := left_alone(case):
+    if number and (alone := left_alone(case)):
         notes.add(alone, f"Iterations over {FAR} times as long as the median, most of the loop's time, stay.")
-    left = thin_out(case, change, number)
-    return {turn.call: left for turn in turns}
+    return number
+
+
+def _left(case: Case, fewer: int) -> dict[int, float]:
+    """What share is left of each call that iterations taken out shorten; those that stay whole are not in it."""
+    turns = droppable(case) if fewer else []
+    return {turn.call: 1 - fewer / len(turns) for turn in turns}
 
 
 class _Cached(Struct, frozen=True):
-    """One call's tokens, and how many of those read again a cache would have given."""
+    """One call's tokens, and how many of those read again a cache would give what is left of it."""
 
     reread: Reread
     given: float
@@ -227,18 +124,28 @@ class _Cached(Struct, frozen=True):
         return 1 - self.given / self.reread.computed
 
 
-def _rereads(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> tuple[dict[int, _Cached], int]:
-    """What a cache would give each call, and of how many calls that cannot be told."""
+def _rereads(
+    case: Case, changes: Sequence[WhatIf], left: Mapping[int, float], notes: _Notes
+) -> tuple[dict[int, _Cached], int]:
+    """What a cache would give each call, and of how many calls that cannot be told.
+
+    Where the call before it is taken out, nothing is read again: of calls thinned out, as many are as have one left.
+    """
     shares = [one.share for one in changes if isinstance(one, Cache)]
     if not shares:
         return {}, 0
     found, untold = rereads(case.study)
     if untold:
         why = "read, or took from a cache, is not recorded: what a better cache would save on them is unknown."
-        notes.add(f"What {untold:,} call{'s' * (untold > 1)} {why}", f"What some calls {why}")
+        notes.add(f"What {_calls(untold)} {why}", f"What some calls {why}")
     elif not found:
         notes.add("No call read anything again: a better cache would change nothing here.")
-    return {i: _Cached(one, max(shares) * (one.computed - one.fresh)) for i, one in found.items()}, untold
+    made: dict[int, _Cached] = {}
+    for i, one in found.items():
+        stays = left.get(i, 1.0)
+        going_on = min(stays, left.get(one.before, 1.0)) / stays if stays else 0.0
+        made[i] = _Cached(one, max(shares) * going_on * (one.computed - one.fresh))
+    return made, untold
 
 
 def _scale(
@@ -265,6 +172,11 @@ def _writing(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, 
     return writing
 
 
+def _output(changes: Sequence[WhatIf]) -> float:
+    """How many times as long answers are; those that broke off stay, for they would have broken off all the same."""
+    return _product(one.factor for one in changes if isinstance(one, Output))
+
+
 def _of_writing(one: WhatIf) -> TypeGuard[Faster]:
     """Whether it makes writing quicker and leaves the rest of a call as it is."""
     return isinstance(one, Faster) and DECODE in one.phases and MODEL not in one.phases
@@ -272,10 +184,9 @@ def _of_writing(one: WhatIf) -> TypeGuard[Faster]:
 
 def _factor(case: Case, phase: Phase, changes: Sequence[WhatIf], found: dict[int, _Cached]) -> Callable[[int], float]:
     common = _product(one.factor for one in changes if isinstance(one, Faster) and phase in one.phases)
-    if phase == DECODE:
-        common *= _product(one.factor for one in changes if isinstance(one, Output))
-    models = [one for one in changes if isinstance(one, Model)] if phase in _PHASES["model"] else []
-    tools = [one for one in changes if isinstance(one, Tool)] if phase in _PHASES["tools"] else []
+    written = _output(changes) if phase == DECODE else 1.0
+    models = [one for one in changes if isinstance(one, Model)] if phase in PHASES["model"] else []
+    tools = [one for one in changes if isinstance(one, Tool)] if phase in PHASES["tools"] else []
     stay = unwatched(case) if phase == TOOL else frozenset[int]()
 
     def factor(i: int) -> float:
@@ -285,6 +196,8 @@ def _factor(case: Case, phase: Phase, changes: Sequence[WhatIf], found: dict[int
         made = common
         if isinstance(work, ModelCall):
             made *= _product(one.factor for one in models if one.name == work.model)
+            if case.study.tree.spans[i].error is None:
+                made *= written
             if phase == PREFILL and i in found:
                 made *= found[i].left
         elif tools:
@@ -350,23 +263,42 @@ def _absent(case: Case, changes: Sequence[WhatIf], writing: Mapping[int, float])
     return found
 
 
-def _tokens(case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], output: float) -> Saved:
-    """Tokens and money that the calls, or what is left of them, no longer take."""
-    counts, costs = list[int | None](), list[int | None]()
+def _saved(
+    case: Case, left: Mapping[int, float], found: Mapping[int, _Cached], untold: int, output: float, notes: _Notes
+) -> Saved:
+    """Tokens and money that calls taken out, and what is left of the others, no longer take; rounded down once."""
+    tokens, paid, apart = list[float | None](), list[float | None](), 0
     for i in case.study.held.calls:
         span, call = case.call(i)
         price, stays = case.prices(call, span.start), left.get(i, 1.0)
-        if output != 1.0 and stays:
+        rows = list[tuple[float | None, int | None]]()
+        if output != 1.0 and stays and span.error is None:
             written = call.usage.output_tokens
-            less = None if written is None else round(written * (1 - output) * stays)
-            counts.append(less)
-            costs.append(None if price is None or less is None else less * price.output)
+            less = None if written is None else written * (1 - output) * stays
+            rows.append((less, None if price is None else price.output))
         if i in found and stays:
-            given = found[i].given * stays
-            counts.append(round(given))
-            cheaper = None if price is None or price.cache_read is None else price.input - price.cache_read
-            costs.append(None if cheaper is None else round(given * cheaper))
-    return Saved(summed(counts), micro(costs))
+            rows.append((found[i].given * stays, None if price is None else price.cheaper))
+        apart += bool(rows) and price is None and call.cost is not None
+        tokens += [count for count, _ in rows]
+        paid += [None if count is None or each is None else count * each / 1_000_000 for count, each in rows]
+    if apart:
+        why = "would save in money is unknown: their cost is on record, and is not what they come to by price."
+        notes.add(f"What fewer tokens of {_calls(apart)} {why}", f"What fewer tokens of some calls {why}")
+    gone, share = spared(case, left), 1 - min(left.values(), default=1.0)
+    return Saved(
+        _with(gone.tokens, share, tokens, untold),
+        at_most(_with(gone.cost, share, paid, untold), case.paid),
+    )
+
+
+def _with(gone: Sum, share: float, others: Sequence[float | None], untold: int) -> Sum:
+    """That share of what is gone, and others, of which some are not known and ``untold`` more are not even listed."""
+    known = [one for one in others if one is not None]
+    return Sum(rounded_down(gone.total * share + sum(known)), gone.known + len(known), gone.of + len(others) + untold)
+
+
+def _calls(number: int) -> str:
+    return "1 call" if number == 1 else f"{number:,} calls"
 
 
 def _product(factors: Iterable[float]) -> float:

@@ -4,7 +4,18 @@ from headway.trace.findings.figures import named, ranked, seconds, share, times
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.0004, "0 ms"), (0.25, "250 ms"), (1, "1.00 s"), (42.25, "42.2 s"), (1234.5, "1,234 s")]
+    ("value", "text"),
+    [
+        (0.0, "0 ms"),
+        (0.00002, "under 0.1 ms"),
+        (0.000173, "0.2 ms"),
+        (0.0042, "4.2 ms"),
+        (0.0412, "41 ms"),
+        (0.25, "250 ms"),
+        (1, "1.00 s"),
+        (42.25, "42.2 s"),
+        (1234.5, "1,234 s"),
+    ],
 )
 def test_seconds(value: float, text: str) -> None:
     assert seconds(value) == text

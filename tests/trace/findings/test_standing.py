@@ -9,7 +9,7 @@ from tasks import call, human
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, Span
 from headway.core.usage import Usage
-from headway.trace.whatif import parse
+from headway.trace.whatif_text import parse
 
 
 def turns(*read: int | None, cached: int | None = None) -> list[Span]:

@@ -4,6 +4,7 @@ from tasks import call, tool
 
 from headway.core.span import Span
 from headway.core.usage import EngineTimings, Usage
+from headway.trace.anatomy import dissect
 
 # reads for 1 s, writes 400 tokens in 8 s
 LONG = call("a", 0, 9, marks=(0, 1, 9), usage=Usage(input_tokens=10, output_tokens=400, reasoning=300))
@@ -16,6 +17,23 @@ def test_a_long_output() -> None:
     assert finding.confidence == "certain"
     assert finding.title == "Writing takes 80 % of the 10.0 s: 400 tokens, 20 ms each."
     assert finding.evidence[1] == "Of the tokens, 300 are reasoning, not answer."
+
+
+def test_a_token_takes_what_the_table_of_calls_says() -> None:
+    # TPOT: eight seconds lie between the first token and the fifth, so each of the four after the first took two
+    short = call("a", 0, 9, marks=(0, 1, 9), usage=Usage(input_tokens=10, output_tokens=5))
+    assert found([short])["writing-dominates"].title.endswith("5 tokens, 2.00 s each.")
+    (iteration,) = dissect([short]).iterations
+    assert iteration.tpot == 2.0
+    # of two streams: 8 + 4 s over 4 + 8 gaps
+    other = call("b", 9, 14, marks=(9, 10, 14), usage=Usage(input_tokens=10, output_tokens=9))
+    assert found([short, other])["writing-dominates"].title.endswith("14 tokens, 1.00 s each.")
+    # by the engine's own count of what it decoded
+    engine = EngineTimings(prefill_tokens=10, prefill_seconds=1, decode_tokens=9, decode_seconds=8)
+    told = call("a", 0, 9, engine=engine, usage=Usage(input_tokens=10, output_tokens=9))
+    assert found([told])["writing-dominates"].title.endswith("9 tokens, 1.00 s each.")
+    alone = call("a", 0, 9, marks=(0, 1, 9), usage=Usage(input_tokens=10, output_tokens=1))
+    assert found([alone])["writing-dominates"].title == "Writing takes 89 % of the 9.00 s: 1 token."
 
 
 def test_how_many_tokens_were_written_is_not_known() -> None:

@@ -4,6 +4,7 @@ from msgspec import structs
 from savings import LOOP, levers, priced, seconds, unpriced, usage
 from tasks import call, forests, tool
 
+from headway.core.money import cost_at_least
 from headway.core.span import ModelCall, Span
 from headway.core.usage import Usage
 from headway.trace.levers import rank
@@ -81,8 +82,11 @@ def test_a_call_that_could_not_be_split_saves_nothing_by_guess() -> None:
 @given(forests)
 def test_no_lever_makes_a_task_longer_or_shorter_than_nothing(spans: list[Span]) -> None:
     e2e = study(spans).e2e
+    usages = [span.work.usage for span in spans if isinstance(span.work, ModelCall)]
+    there = sum((usage.input_tokens or 0) + (usage.output_tokens or 0) for usage in usages)
+    paid = sum(cost_at_least(usage, priced(ModelCall(model="m"), 0)) + 1 for usage in usages)
     for lever in rank(spans, prices=priced):
         assert 0 < lever.seconds <= e2e
         assert lever.share == lever.seconds / e2e
-        assert lever.tokens is None or lever.tokens >= 0
-        assert lever.cost is None or lever.cost >= 0
+        assert 0 <= (lever.tokens or 0) <= there
+        assert lever.cost is None or lever.cost <= paid

@@ -4,7 +4,8 @@ from tasks import call, tool
 
 from headway.core.span import Span, ToolUse
 from headway.trace.sources.digests import part
-from headway.trace.whatif import parse, what_if
+from headway.trace.whatif import what_if
+from headway.trace.whatif_text import parse
 
 
 def test_timed_tools_of_one_response_take_the_longest_of_them() -> None:

@@ -1,11 +1,16 @@
 """`headway budget`: a budget to begin with, and what an addition would do to it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headway.core.errors import BadInputError
+from headway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headway.trace.budget_review import Addition
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +39,7 @@ def suggest(
     from headway.app.explaining import read_rows
     from headway.app.gathering import processors
     from headway.app.progress import reading
+    from headway.app.report.figures import plural
     from headway.app.settings import load
     from headway.core.budget import write_budget
     from headway.trace.budgets import suggest as suggested
@@ -43,7 +49,8 @@ def suggest(
         rows = read_rows(names, load(config).prices, heard, processes=processors())
     timed = sum(row.e2e is not None for row in rows)
     typer.echo(
-        f"# From {len(rows):,} tasks, {timed:,} of them timed: upper ends of 95 % intervals, and a tenth to spare."
+        f"# From {plural(len(rows), 'task')}, {timed:,} of them timed: upper ends of 95 % intervals, and a tenth to"
+        " spare."
     )
     for sentence in unsure(rows):
         typer.echo(f"# {sentence}")
@@ -70,13 +77,11 @@ def review(
     from headway.app.gathering import processors
     from headway.app.progress import reading
     from headway.app.settings import load
-    from headway.trace.budget_review import added, addition
+    from headway.trace.budget_review import added
     from headway.trace.budgets import check, unknown_stages
 
-    settings = load(config)
-    budget, additions = settings.budget(), [addition(text) for text in add]
-    if not additions:
-        raise BadInputError("Nothing is added.", fix='Say what with --add, e.g. --add "tool:rerank 0.4s".')
+    additions, settings = _additions(add), load(config)
+    budget = settings.budget()
     with reading() as heard:
         rows = read_rows(names, settings.prices, heard, processes=processors())
     made, assumed = added(rows, additions, settings.prices)
@@ -87,11 +92,22 @@ def review(
         typer.echo(budget_json(lines, absent))
     else:
         from headway.app.report.budget_table import render_budget
+        from headway.app.report.figures import plural
         from headway.app.report.layout import console
 
         already = sum(line.state == "broken" for line in check(budget, rows))
-        before = f"Without the addition, {already:,} of these limits are broken."
-        title = f"{settings.path} against {len(rows):,} tasks with: {', '.join(add)}"
+        before = f"Without the addition, {already:,} of them {'is' if already == 1 else 'are'} broken."
+        title = f"{settings.path} against {plural(len(rows), 'task')} with: {', '.join(add)}"
         console().print(render_budget(lines, absent, title, (before, *assumed)))
     if code := status(lines):
         raise typer.Exit(code)
+
+
+def _additions(texts: "Sequence[str]") -> "list[Addition]":
+    from headway.app.cli.values import values
+    from headway.trace.budget_review import addition
+
+    if not texts:
+        raise UsageError("Nothing is added.", fix='Say what with --add, e.g. --add "tool:rerank 0.4s".')
+    with values():
+        return [addition(text) for text in texts]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import structs
 
-from headway.core.errors import BadInputError, NotFoundError
+from headway.core.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headway.core.task import TaskId
     from headway.trace.prices import PriceOf
     from headway.trace.store import Store
+    from headway.trace.whatif_text import WhatIf
 
 
 def register(app: typer.Typer) -> None:
@@ -89,18 +90,16 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
     from headway.app.explaining import Question, are_files
     from headway.app.report.exports.traces import trace_files
     from headway.app.settings import load
-    from headway.trace.whatif import parse
 
     _check_targets({"--html": html, "--markdown": markdown, "--perfetto": perfetto, "--otlp": otlp})
     settings = load(config)
     limits, code = settings.budget() if budget else None, 0
-    changes = tuple(change for text in what_if or () for change in parse(text))
-    question = Question(task=task, changes=changes, prices=settings.prices)
+    question = Question(task=task, changes=_changes(what_if, budget=budget), prices=settings.prices)
     with trace_files(perfetto, otlp, settings.prices) as files:
         question = structs.replace(question, each=files.take if perfetto or otlp else None)
         if names and are_files(names):
             if last or whole or store is not None:
-                raise BadInputError(
+                raise UsageError(
                     "Files were given, and a recorded task too.", fix="Leave --last, --all and --store out."
                 )
             found = _read(names, question, jobs)
@@ -122,12 +121,28 @@ def explain(  # noqa: PLR0913, PLR0917 - one command, and each of these changes 
         raise typer.Exit(code)
 
 
+def _changes(what_if: "Sequence[str] | None", *, budget: bool) -> "tuple[WhatIf, ...]":
+    from headway.app.cli.values import values
+    from headway.trace.whatif_text import parse
+
+    if not what_if:
+        return ()
+    if budget:
+        raise UsageError("A budget is checked against tasks as they were.", fix="Leave --budget or --what-if out.")
+    with values():
+        return parse(",".join(what_if))
+
+
 def _check_targets(targets: "Mapping[str, Path | None]") -> None:
     from headway.app.report.exports.target import check_target
 
+    taken: dict[Path, str] = {}
     for option, path in targets.items():
-        if path is not None:
-            check_target(path, option, directory=option == "--html")
+        if path is None:
+            continue
+        check_target(path, option, directory=option == "--html")
+        if (other := taken.setdefault(path.resolve(), option)) != option:
+            raise UsageError(f"{other} and {option} both name {path}.", fix="Give each a file of its own.")
 
 
 def _traces(perfetto: Path | None, otlp: Path | None, said: str) -> dict[str, str]:
@@ -137,9 +152,7 @@ def _traces(perfetto: Path | None, otlp: Path | None, said: str) -> dict[str, st
 
 def _only(names: "Sequence[str]", task: str | None) -> str:
     if len(names) > 1 or task is not None:
-        raise BadInputError(
-            "Of recorded tasks, one is explained at a time.", fix="Name one, or all of them with --all."
-        )
+        raise UsageError("Of recorded tasks, one is explained at a time.", fix="Name one, or all of them with --all.")
     return names[0]
 
 
@@ -172,31 +185,32 @@ def _recorded(
 
     ways = last + whole + (question.task is not None)
     if ways != 1:
-        raise BadInputError(
+        raise UsageError(
             "Name what to explain: a recorded task's id, --last, --all, or files" + (", not both." if ways else "."),
             fix="See the recorded tasks with `headway tasks`.",
         )
     with _no_file_either(names), Store(path or default_store(), readonly=True) as store:
+        note = None
         if last:
             found = store.last()
             if found is None:
                 raise nothing_recorded(store.path)
-            question = structs.replace(question, task=found)
-            _tell_of_refused(store, found)
-        return read_store(store, question)
+            question, note = structs.replace(question, task=found), _newer(store, found)
+        return structs.replace(read_store(store, question), note=note)
 
 
-def _tell_of_refused(store: "Store", last: "TaskId") -> None:
+def _newer(store: "Store", last: "TaskId") -> str | None:
     """Whoever asks for the last task has to know that a later request never became one."""
     from headway.app.report.figures import printable
 
     newest = store.tasks(1)[0]
-    if newest.refused:
-        errors = sorted({str(span.error) for span in store.spans(newest.task)})
-        told = f"The last request reached no engine ({printable(', '.join(errors))})"
-        if newest.task != last:
-            told += f"; this is the last task that did. Of the request: headway explain {newest.task}"
-        typer.echo(f"{told}.", err=True)
+    if not newest.refused:
+        return None
+    errors = sorted({str(span.error) for span in store.spans(newest.task)})
+    told = f"The last request reached no engine ({printable(', '.join(errors))})"
+    if newest.task != last:
+        told += f"; this is the last task that did. Of the request: headway explain {newest.task}"
+    return f"{told}."
 
 
 def _work_out(found: "Found") -> None:
@@ -217,7 +231,9 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
         from headway.app.report.set_document import set_json
 
         one = found.task
-        typer.echo(set_json(found.study.report(), intake) if one is None else task_json(one, intake, found.outcome))
+        typer.echo(
+            set_json(found.study.report(), intake) if one is None else task_json(one, intake, found.outcome, found.note)
+        )
         return
     skipped, refused = ((), ()) if intake is None else (intake.skipped, intake.refused)
     if found.task is None:
@@ -227,7 +243,9 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
     else:
         from headway.app.report.terminal import render_task
 
-        console().print(render_task(found.task, outcome=found.outcome, why=why, skipped=skipped, refused=refused))
+        console().print(
+            render_task(found.task, outcome=found.outcome, note=found.note, why=why, skipped=skipped, refused=refused)
+        )
 
 
 def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> int:
@@ -245,7 +263,8 @@ def _hold(found: "Found", limits: "Budget", name: str, *, as_json: bool) -> int:
     if as_json:
         typer.echo(budget_json(lines, absent))
     else:
-        console().print(render_budget(lines, absent, f"{name} against {plural(len(rows), 'task')}"))
+        title = f"{name} against {plural(len(rows), 'task')}"
+        console().print(render_budget(lines, absent, title, [found.note] if found.note else []))
     return status(lines)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headway.core.errors import BadInputError
+from headway.core.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def import_(
 
     prices = load(config).prices
     if any(Path(name).exists() and into.exists() and into.samefile(name) for name in names):
-        raise BadInputError(f"{into} cannot be put into itself.", fix="Leave it out of the files.")
+        raise UsageError(f"{into} cannot be put into itself.", fix="Leave it out of the files.")
     with reading() as heard, _kept_only_if_filled(into), Archive(into) as archive:
         gathering = Gathering(names, prices, processes=jobs or processors(), heard=heard)
         added = archive.add(gathering.rows(), prices)

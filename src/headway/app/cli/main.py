@@ -27,7 +27,7 @@ from headway.app.cli import (
     why,
 )
 from headway.app.cli.stop import told
-from headway.core.errors import HeadwayError
+from headway.core.errors import HeadwayError, UsageError
 
 app = typer.Typer(
     name="headway",
@@ -57,7 +57,7 @@ audit.register(app)
 
 
 def main() -> None:
-    """Run the command line; a known error ends it with its message and status 1, never a traceback.
+    """Run the command line; a known error ends it with its message and status 1 (2: wrongly used), never a traceback.
 
     Being told to stop ends it with a line that says so, and status 130 (Ctrl-C) or 143 (SIGTERM).
     """
@@ -69,4 +69,4 @@ def main() -> None:
         console.print(f"[bold red]headway:[/] {escape(error.what)}")
         if error.fix:
             console.print(f"  {escape(error.fix)}")
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, UsageError) else 1)

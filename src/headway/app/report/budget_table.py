@@ -6,10 +6,9 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import UNKNOWN, bound, count, money, plural, printable
+from headway.app.report.figures import UNKNOWN, bound, count, dollars, plural, printable
 from headway.app.report.grid import Grid
 from headway.app.report.layout import Page, bullets, section
-from headway.core.money import MicroUsd
 from headway.trace.budgets import Line, State, Unit
 
 STYLES: Final[dict[State, str]] = {"kept": "green", "broken": "bold red", "unknown": "yellow"}
@@ -66,7 +65,7 @@ def figure(value: float | None, unit: Unit) -> str:
         case "s":
             return f"{value:,.3f} s" if value < 10 else f"{value:,.1f} s"  # noqa: PLR2004 - four figures are enough
         case "µUSD":
-            return money(MicroUsd(round(value)))
+            return dollars(value)
         case "":
             return f"{value:.2f}"
         case "calls" | "tokens":

@@ -6,11 +6,10 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import UNKNOWN, bound, count, money, plural, printable
+from headway.app.report.figures import UNKNOWN, bound, count, dollars, plural, printable
 from headway.app.report.grid import Grid
 from headway.app.report.layout import Page, bullets, section
 from headway.app.report.legend import SIGNS
-from headway.core.money import MicroUsd
 from headway.trace.compare import Comparison, Moved
 from headway.trace.phases import Phase
 from headway.trace.stats import Difference
@@ -106,7 +105,7 @@ def _figure(value: float, unit: str) -> str:
         case "s":
             return f"{value:,.3f}"
         case "µUSD":
-            return money(MicroUsd(round(value)))
+            return dollars(value)
         case _:
             return f"{value:,.1f}"
 

@@ -203,15 +203,20 @@ class Account(Struct, frozen=True, kw_only=True):
     left_out: LeftOut
     what_if: Changed | None
     """The task with the changes that were asked for."""
+    note: str | None
+    """What is to be known before all else: ``--last`` shows the last task, after which a request was refused."""
 
 
-def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outcome | None = None) -> str:
+def task_json(
+    account: TaskAccount, intake: Intake | None = None, outcome: Outcome | None = None, note: str | None = None
+) -> str:
     """The account of one task: an `Account` as JSON on one line.
 
     Args:
         account: the task.
         intake: the import that it comes from; none where it comes from a live store.
         outcome: the task with the changes that were asked for.
+        note: what is to be known before all else.
     """
     anatomy, levers, timed = account.anatomy, account.levers, account.verdict.timed
     return _json(
@@ -246,6 +251,7 @@ def task_json(account: TaskAccount, intake: Intake | None = None, outcome: Outco
             record=_record(account.verdict),
             left_out=left_out_of(intake),
             what_if=None if outcome is None else _changed(outcome),
+            note=note,
         )
     )
 

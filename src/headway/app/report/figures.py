@@ -52,7 +52,13 @@ def fixed(units: int, decimals: int) -> str:
 
 def seconds(value: float | None, decimals: int) -> str:
     """Seconds with their unit."""
-    return UNKNOWN if value is None else f"{value:,.{decimals}f} s"
+    return UNKNOWN if value is None else f"{bare(value, decimals)} s"
+
+
+def bare(value: float, decimals: int) -> str:
+    """Seconds without their unit; nothing but 0 reads as 0."""
+    least = 10**-decimals
+    return f"< {least:.{decimals}f}" if 0 < value < least / 2 else f"{value:,.{decimals}f}"
 
 
 def per_cent(share: float | None) -> str:
@@ -79,13 +85,15 @@ def count(value: int | None) -> str:
 
 
 def money(value: MicroUsd | None) -> str:
-    """US dollars; exact below a cent, so that nothing but 0 reads as 0."""
+    """US dollars, half of the last digit rounded up; exact below a cent, so that nothing but 0 reads as 0."""
     if value is None:
         return UNKNOWN
     if not value:
         return "$0"
-    dollars = value / 1_000_000
-    return f"${dollars:,.2f}" if value >= 1_000_000 else f"${dollars:.4f}" if value >= 10_000 else f"${dollars:.6f}"  # noqa: PLR2004 - a dollar, a cent
+    size = abs(value)
+    decimals = 2 if size >= 1_000_000 else 4 if size >= 10_000 else 6  # noqa: PLR2004 - a dollar, a cent
+    unit = 10 ** (6 - decimals)
+    return f"{'-' if value < 0 else ''}${fixed((size + unit // 2) // unit, decimals)}"
 
 
 def counted(one: Sum, *, short: bool = False) -> str:
@@ -113,6 +121,11 @@ def told(one: Sum, noun: str = "call") -> str:
     return f"{one.known:,} of {plural(one.of, noun)} {'reports' if one.known == 1 else 'report'} it"
 
 
+def cached(share: float | None, spent: Spent) -> str:
+    """Which share of a task's input tokens came from a cache."""
+    return "none" if spent.input_tokens.exact == 0 else per_cent(share)
+
+
 def from_cache(spent: Spent) -> str:
     """Which share of the input tokens came from a cache, and of whose where not every call tells."""
     return f"{per_cent(spent.cached_share)}{f' of {whose}' if (whose := cache_tellers(spent)) else ''}"
@@ -135,14 +148,16 @@ def at_least(exact: float | None, least: float | None, figure: Callable[[float],
     return bound(figure(least)) if short else f"at least {figure(least)}"
 
 
-def whole(value: float) -> str:
-    """A count, or a mean of counts."""
-    return f"{value:,.0f}"
+def amount(value: float) -> str:
+    """A count, or a mean of counts: that has a decimal below 100; nothing but 0 reads as 0."""
+    if value == int(value) or abs(value) >= 100:  # noqa: PLR2004 - three figures
+        return f"{value:,.0f}"
+    return "< 0.1" if 0 < value < 0.05 else f"{value:,.1f}"  # noqa: PLR2004 - would read as 0.0
 
 
 def dollars(value: float) -> str:
-    """Micro-USD, or a mean of them."""
-    return money(MicroUsd(round(value)))
+    """Micro-USD, or a mean of them, half a one rounded up; nothing but 0 reads as 0."""
+    return "< $0.000001" if 0 < value < 0.5 else money(MicroUsd(floor(value + 0.5)))  # noqa: PLR2004 - would read as $0
 
 
 def bound(text: str) -> str:

@@ -27,6 +27,7 @@ def html_task(
     outcome: Outcome | None = None,
     skipped: Sequence[Skip] = (),
     refused: Sequence[Refused] = (),
+    note: str | None = None,
 ) -> str:
     """The report for one task.
 
@@ -35,6 +36,7 @@ def html_task(
         outcome: it with the changes that were asked for.
         skipped: what inside its documents could not be used.
         refused: documents in no known format.
+        note: what is to be known before all else.
     """
     anatomy, table = account.anatomy, formula(account.anatomy, _TERMS)
     fall = fall_of(anatomy, _ROWS, "task")
@@ -52,6 +54,7 @@ def html_task(
         shown=worth_showing(account.levers),
         beside_seconds=beside_seconds,
         outcome=outcome,
+        note=note,
         moved=moved,
         spared=spared,
         measured=MEASURED,

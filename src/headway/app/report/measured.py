@@ -25,11 +25,11 @@ MEASURED: dict[str, str] = {
     "tokens": "As the engine reports them for each call; input includes what was read from the cache. Where some calls "
     "report none, a sum is a lower bound and says so; where none does, it is unknown.",
     "cached share": "Input tokens read from the engine's prompt cache / input tokens.",
-    "cost": "As recorded, else tokens times your own price or a public price list, with the cache's own price, rounded "
-    "up to a millionth of a dollar. Unknown for models that have no price, such as local ones; beside others they make "
+    "cost": "As recorded, else tokens times your own price or a public price list, with the cache's own price, to a "
+    "millionth of a dollar. Unknown for models that have no price, such as local ones; beside others they make "
     "a sum a lower bound.",
     "levers": "Predicted by replaying this task's graph with the change and taking the difference in E2E. Savings of "
-    "several levers do not simply add up.",
+    "several levers do not simply add up. Money is by price, and unknown where a cost on record is not by price.",
 }
 
 OF_SETS: dict[str, str] = {
@@ -39,14 +39,15 @@ OF_SETS: dict[str, str] = {
     "share": "Seconds on the critical paths of all timed tasks together / their E2E together.",
     "typical": "Mean seconds on the critical path in the middle fifth of the tasks by E2E.",
     "tail": "The same in the slowest tenth of the tasks by E2E.",
-    "s/use": "Mean length of a use, on the critical path or not.",
+    "s/use": "Mean length of a use, on the critical path or not, of those of which it is known.",
     "failed": "Uses or calls that ended in an error; of tools, those whose end somebody saw.",
     "again": "Uses with the arguments of an earlier one in the same task; unknown where arguments are not recorded.",
     "reading": "Theil-Sen line through TTFT over the input tokens that did not come from a cache, of calls of which "
     "both are known; in brackets its 95 % interval.",
     "findings": "Each task by itself, then counted; path seconds are sums over the tasks. Findings overlap.",
     "levers": "Each task replayed with the change, then the quantile taken anew: p95 as recorded against p95 of the "
-    "replays, not p95 of the savings. Savings of several levers do not simply add up.",
+    "replays, not p95 of the savings. Savings of several levers do not simply add up. Money is by price, and unknown "
+    "where a cost on record is not by price.",
 }
 
 _BEFORE_PHASES = 3

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import RenderableType
 from rich.text import Text
 
-from headway.app.report.figures import UNKNOWN, at_least, dollars, per_cent, plural, seconds, whole
+from headway.app.report.figures import UNKNOWN, amount, at_least, dollars, per_cent, plural, seconds
 from headway.app.report.layout import bullets
 from headway.trace.set_study import ChangedSet
 from headway.trace.whatif import Outcome
@@ -53,6 +53,15 @@ def _by(before: float, after: float) -> str:
 
 def spared(changed: Outcome | ChangedSet) -> str:
     """What a change saves beside seconds."""
-    tokens = at_least(changed.tokens, changed.tokens_least, lambda value: f"{whole(value)} tokens saved")
-    cost = at_least(changed.cost, changed.cost_least, lambda value: f"{dollars(value)} saved")
+    tokens = at_least(changed.tokens, changed.tokens_least, _tokens)
+    cost = at_least(changed.cost, changed.cost_least, _money)
     return f"{'tokens unknown' if tokens == UNKNOWN else tokens}, {'cost unknown' if cost == UNKNOWN else cost}"
+
+
+def _tokens(saved: float) -> str:
+    noun = "token" if abs(saved) == 1 else "tokens"
+    return f"{amount(-saved)} {noun} more" if saved < 0 else f"{amount(saved)} {noun} saved"
+
+
+def _money(saved: float) -> str:
+    return f"{dollars(-saved)} more" if saved < 0 else f"{dollars(saved)} saved"

@@ -59,7 +59,8 @@ class ToolPart(Struct, frozen=True, kw_only=True):
     again: int | None
     """``null`` where the arguments of some uses are not recorded."""
     again_at_least: int | None
-    use_s: float
+    use_s: float | None
+    """Mean of the uses of which it is known; ``null`` where that is none."""
     path: Part | None
 
 

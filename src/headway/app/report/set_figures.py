@@ -7,6 +7,8 @@ from msgspec import Struct
 from headway.app.report.figures import (
     EARLIEST,
     UNKNOWN,
+    amount,
+    bare,
     bound,
     count,
     decimals_for,
@@ -14,7 +16,6 @@ from headway.app.report.figures import (
     moment,
     plural,
     seconds,
-    whole,
 )
 from headway.app.report.legend import SIGNS
 from headway.trace.phases import Phase
@@ -70,9 +71,9 @@ def set_headline(made: SetAnatomy) -> str:
     tail = max(made.phases, key=lambda row: row.tail - row.typical)
     more = "that" if tail is top else SIGNS[Phase(tail.name)].noun
     known = "" if made.timed == made.tasks else f"Of the {made.timed:,} of {plural(made.tasks, 'task')} with times: "
+    few = "" if p95.supported else f" (of {plural(p95.n, 'task')}: too few to be sure)"
     return (
-        f"{known}{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95"
-        f"{'' if p95.supported else f' (of {count(p95.n)} tasks: too few to be sure)'};"
+        f"{known}{seconds(p50.value, decimals)} at p50 and {seconds(p95.value, decimals)} at p95{few};"
         f" {top.share * 100:.0f} % of the time on the critical path is {SIGNS[Phase(top.name)].noun},"
         f" {'and' if tail is top else 'but'} the slowest tenth spends its extra time above all on {more}."
     )
@@ -81,8 +82,8 @@ def set_headline(made: SetAnatomy) -> str:
 def _tokens_each(made: SetAnatomy) -> str:
     least, exact = made.least.input_tokens, made.input_tokens
     if least is not None:
-        return f", at least {least.mean:,.0f} input tokens each on average"
-    return "" if exact is None else f", {exact.mean:,.0f} input tokens each on average"
+        return f", at least {amount(least.mean)} input tokens each on average"
+    return "" if exact is None else f", {amount(exact.mean)} input tokens each on average"
 
 
 def period(made: SetAnatomy) -> str | None:
@@ -99,7 +100,7 @@ def set_decimals(made: SetAnatomy) -> int:
 
 def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
     """E2E, task TTFT, N, tokens and money."""
-    in_seconds: Figure = lambda value: f"{value:,.{decimals}f}"  # noqa: E731 - one of three formats
+    in_seconds: Figure = lambda value: bare(value, decimals)  # noqa: E731 - one of three formats
     return (
         SpreadRow("E2E, s", made.e2e, in_seconds, "From a task's first request to its last output, people's time out."),
         SpreadRow(
@@ -109,18 +110,18 @@ def spread_rows(made: SetAnatomy, decimals: int) -> tuple[SpreadRow, ...]:
             "From the user's request to the first text that a user can see, where its time was recorded.",
         ),
         SpreadRow(
-            "N", made.n, whole, "Model calls on the loop: on the critical path, or where there are no times, all."
+            "N", made.n, amount, "Model calls on the loop: on the critical path, or where there are no times, all."
         ),
         SpreadRow(
-            "input tokens", made.input_tokens, whole, "Sum over all calls of a task, cache reads and writes included."
+            "input tokens", made.input_tokens, amount, "Sum over all calls of a task, cache reads and writes included."
         ),
-        *_bounded("input tokens", made.least.input_tokens, whole),
-        SpreadRow("output tokens", made.output_tokens, whole, "Sum over all calls of a task."),
-        *_bounded("output tokens", made.least.output_tokens, whole),
+        *_bounded("input tokens", made.least.input_tokens, amount),
+        SpreadRow("output tokens", made.output_tokens, amount, "Sum over all calls of a task."),
+        *_bounded("output tokens", made.least.output_tokens, amount),
         SpreadRow(
             "recomputed tokens",
             made.recomputed,
-            whole,
+            amount,
             "Input tokens that an earlier call of the same task had read and that did not come from a cache. Where some"
             " tasks do not tell, those of one call, where it can be but 0, do not count as known either.",
         ),

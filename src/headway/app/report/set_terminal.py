@@ -8,7 +8,9 @@ from rich.text import Text
 
 from headway.app.report.figures import (
     UNKNOWN,
+    amount,
     at_least,
+    bare,
     cache_tellers,
     count,
     counted,
@@ -19,7 +21,6 @@ from headway.app.report.figures import (
     printable,
     seconds,
     short_id,
-    whole,
 )
 from headway.app.report.findings import details, findings_list
 from headway.app.report.grid import Grid
@@ -130,7 +131,7 @@ def _path(row: Row | None, decimals: int) -> tuple[str, ...]:
         return ("", "", "", "", "", "", "")
     p50, p95 = row.on_path.quantiles[:2]
     figures = (row.on_path.mean, p50.value, p95.value, row.typical, row.tail)
-    return (per_cent(row.share), count(row.tasks), *(f"{value:,.{decimals}f}" for value in figures))
+    return (per_cent(row.share), count(row.tasks), *(bare(value, decimals) for value in figures))
 
 
 def _tools(made: SetAnatomy, decimals: int) -> RenderableType:
@@ -138,9 +139,9 @@ def _tools(made: SetAnatomy, decimals: int) -> RenderableType:
         (
             printable(tool.name),
             count(tool.uses),
-            at_least(tool.failed.exact, tool.failed.least, whole, short=True),
-            at_least(tool.again.exact, tool.again.least, whole, short=True),
-            f"{tool.seconds:,.{decimals}f}",
+            at_least(tool.failed.exact, tool.failed.least, amount, short=True),
+            at_least(tool.again.exact, tool.again.least, amount, short=True),
+            UNKNOWN if tool.seconds is None else bare(tool.seconds, decimals),
             *_path(tool.on_path, decimals)[:5],
         )
         for tool in made.tools[:_ROWS]
@@ -231,7 +232,7 @@ def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
             row.lever.key.replace("-", " "),
             f"{count(row.tasks)}",
             *(_moved(before, after, decimals) for before, after in zip(row.before, row.after, strict=True)),
-            at_least(row.tokens, row.tokens_least, whole, short=True),
+            at_least(row.tokens, row.tokens_least, amount, short=True),
             at_least(row.cost, row.cost_least, dollars, short=True),
         )
         for row in shown
@@ -248,7 +249,7 @@ def _levers(report: SetReport, decimals: int) -> Iterable[RenderableType]:
 
 def _moved(before: Quantile, after: Quantile, decimals: int) -> str:
     saved = before.value - after.value
-    return f"{saved:,.{decimals}f} s ({per_cent(saved / before.value if before.value else 0.0)})"
+    return f"{seconds(saved, decimals)} ({per_cent(saved / before.value if before.value else 0.0)})"
 
 
 def _slowest(report: SetReport, decimals: int) -> RenderableType:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.app.report.figures import (
-    UNKNOWN,
+    cached,
     count,
     counted,
     fixed,
@@ -17,6 +17,7 @@ from headway.app.report.figures import (
     per_cent,
     plural,
     printable,
+    seconds,
     told,
 )
 from headway.app.report.findings import findings_list
@@ -29,7 +30,7 @@ from headway.app.report.quality import aspects_table, left_out, unknowns
 from headway.app.report.replayed import outcome_lines
 from headway.app.report.waterfall import Waterfall
 from headway.app.report.worth import beside_seconds, worth_showing
-from headway.core.spent import Sum
+from headway.core.spent import Spent, Sum
 from headway.trace.account import TaskAccount
 from headway.trace.anatomy import Anatomy
 from headway.trace.levers import Lever
@@ -47,6 +48,7 @@ def render_task(
     account: TaskAccount,
     *,
     outcome: Outcome | None = None,
+    note: str | None = None,
     why: bool = False,
     skipped: Sequence[Skip] = (),
     refused: Sequence[Refused] = (),
@@ -56,13 +58,15 @@ def render_task(
     Args:
         account: the task.
         outcome: it with the changes that were asked for.
+        note: what is to be known before all else.
         why: end with how each number was measured.
         skipped: what inside its documents could not be used.
         refused: documents in no known format.
     """
     anatomy = account.anatomy
     table = formula(anatomy, _TERMS)
-    parts: list[RenderableType] = [_title(account), Text(), Text(headline(account), style="bold"), Text()]
+    parts: list[RenderableType] = [Text(printable(note), "yellow"), Text()] if note else []
+    parts += [_title(account), Text(), Text(headline(account), style="bold"), Text()]
     if account.verdict.timed:
         parts += section("Waterfall", "● on the critical path   ○ off it", Waterfall(anatomy))
         parts += section("Formula", _equation_in_words(anatomy, table), _equation(table), Text(), FormulaTable(table))
@@ -192,10 +196,9 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
     detail = f"{counted(spent.input_tokens)} in, {counted(spent.output_tokens)} out"
     if reasoning:
         detail += f", of which {count(reasoning)} reasoning"
-    cached = UNKNOWN if spent.cache_read.least is None else f"{counted(spent.cache_read)} tokens of input"
     rows = [
         ("tokens", counted(spent.tokens), _whole(_noted(detail, spent.tokens), own="tokens" in anatomy.own_totals)),
-        ("from the cache", per_cent(anatomy.cached_share), _noted(cached, spent.cache_read)),
+        ("from the cache", cached(anatomy.cached_share, spent), _cached(spent)),
         ("cost", paid(spent.cost), _whole(told(spent.cost), own="cost" in anatomy.own_totals)),
         (
             "calls",
@@ -210,6 +213,19 @@ def _tokens(anatomy: Anatomy) -> RenderableType:
     for row in rows:
         grid.add_row(*row)
     return grid
+
+
+def _cached(spent: Spent) -> str:
+    """What of the input came from the cache, in tokens, where there was any input."""
+    if not spent.input_tokens.of:
+        return "no model call"
+    if spent.input_tokens.exact == 0:
+        return "no input"
+    if spent.cache_read.least is None:
+        return "not on record"
+    read = "none" if spent.cache_read.exact == 0 else counted(spent.cache_read)
+    whole = counted(spent.input_tokens) if spent.input_tokens.exact is not None else "the"
+    return _noted(f"{read} of {whole} tokens of input", spent.cache_read)
 
 
 def _failures(anatomy: Anatomy) -> str:
@@ -232,7 +248,7 @@ def _levers(levers: Sequence[Lever], decimals: int) -> Iterable[RenderableType]:
     if not shown.levers:
         yield Text("None of the known changes would shorten this task noticeably.")
     for rank, lever in enumerate(shown.levers, 1):
-        saved = f"{lever.seconds:,.{decimals}f} s"
+        saved = seconds(lever.seconds, decimals)
         rest = f" ({per_cent(lever.share)}), {beside_seconds(lever)}"
         head = Text.assemble((lever.name, "bold"), "  saves ", (saved, "bold green"), rest)
         body = definitions(

@@ -40,5 +40,7 @@ def beside_seconds(lever: Lever) -> str:
     if lever.tokens == 0 and lever.cost == 0:
         return "same tokens and cost"
     tokens = at_least(lever.tokens, lever.tokens_least, lambda value: plural(int(value), "token"))
-    cost = at_least(lever.cost, lever.cost_least, dollars)
+    cost = at_least(
+        lever.cost, lever.cost_least, lambda value: f"{dollars(-value)} more" if value < 0 else dollars(value)
+    )
     return f"{'tokens unknown' if tokens == UNKNOWN else tokens}, {'cost unknown' if cost == UNKNOWN else cost}"

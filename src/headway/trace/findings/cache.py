@@ -220,7 +220,6 @@ def dearer(case: Case, missed: Iterable[Missed]) -> MicroUsd | None:
     more: list[int | None] = []
     for one in missed:
         price = case.prices(case.call(one.call), case.span(one.call).start)
-        cheaper = None if price is None or price.cache_read is None else price.input - price.cache_read
-        more.append(None if cheaper is None else cheaper * one.tokens)
+        more.append(None if price is None else price.cheaper * one.tokens)
     cost = total(more)
     return None if cost is None else MicroUsd(cost // 1_000_000)

@@ -11,7 +11,7 @@ from headway.core.task import SpanId
 from headway.trace.anatomy import Anatomy
 from headway.trace.asked import asked_for
 from headway.trace.change import Share, inner, shares_of
-from headway.trace.charges import charges_of, spent_by
+from headway.trace.charges import charges_of, of_parts, spent_by
 from headway.trace.findings.figures import seconds, share
 from headway.trace.pace import Pace, paces
 from headway.trace.phases import Phase
@@ -136,7 +136,7 @@ def case_of(study: Study, anatomy: Anatomy, verdict: Verdict, prices: PriceOf) -
         study=study,
         anatomy=anatomy,
         verdict=verdict,
-        prices=prices,
+        prices=of_parts(prices),
         on_path=on_path,
         shares=shares_of(study),
         children=inner(study),

@@ -3,17 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 _ROUNDING = 1e-9
+_LEAST_MS = 0.05
 MOST = 3
 """Names in a sentence; what is more is counted."""
 
 
 def seconds(value: float) -> str:
-    """Three figures and the unit; milliseconds below a second."""
+    """Three figures and the unit; milliseconds below a second, with a decimal below 10 of them; only 0 reads as 0."""
     if value >= 100:  # noqa: PLR2004 - three figures
         return f"{value:,.0f} s"
     if value >= 10:  # noqa: PLR2004 - three figures
         return f"{value:.1f} s"
-    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.0f} ms"
+    if value >= 1:
+        return f"{value:.2f} s"
+    ms = value * 1000
+    if 0 < ms < _LEAST_MS:
+        return "under 0.1 ms"
+    return f"{ms:.1f} ms" if 0 < ms < 10 else f"{ms:.0f} ms"  # noqa: PLR2004 - two figures
 
 
 def share(part: float, whole: float) -> str:

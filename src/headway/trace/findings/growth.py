@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.core.money import MicroUsd, Price, cost
+from headway.core.money import MicroUsd, Price, listed
 from headway.core.span import ModelCall
 from headway.core.usage import Usage
 from headway.trace.findings.case import Case, total
@@ -147,7 +147,7 @@ def _input_cost(usage: Usage, price: Price) -> MicroUsd | None:
     read = Usage(
         input_tokens=usage.input_tokens, output_tokens=0, cache_read=usage.cache_read, cache_write=usage.cache_write
     )
-    return cost(read, price)
+    return listed(read, price)
 
 
 def _made_of(case: Case, call: int) -> tuple[str, ...]:

@@ -66,8 +66,8 @@ def iteration_tail(accounts: Sequence[Account]) -> Iterable[Finding]:
     beyond = sum(n > limit for _, n, _ in timed)
     yield Finding(
         name="iteration-tail",
-        title=f"p95 is {seconds(p95)}, {times(p95 / p50)} times p50, because the slowest tasks make {often:.0f} calls"
-        f" instead of {usual:.0f}.",
+        title=f"p95 is {seconds(p95)}, {times(p95 / p50)} times p50, because the slowest tasks make {often:g} calls"
+        f" instead of {usual:g}.",
         seconds=saved,
         confidence="likely" if bounded else "possible",
         evidence=(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from headway.core.span import ModelCall
 from headway.trace.findings.case import Case, total
 from headway.trace.findings.figures import plural, seconds, share
 from headway.trace.findings.finding import Finding
@@ -33,7 +34,9 @@ def _finding(case: Case, writes: dict[int, float], fitted: Sequence[Pace]) -> Fi
     written = total([case.call(i).usage.output_tokens for i in writes])
     reasoning = sum(case.call(i).usage.reasoning or 0 for i in writes)
     longest = max(writes, key=writes.__getitem__)
-    size = "" if not written else f": {plural(written, 'token')}, {seconds(spent / written)} each"
+    gaps = _gaps(case, writes, fitted)
+    size = "" if not written else f": {plural(written, 'token')}"
+    size += f", {seconds(spent / gaps)} each" if size and gaps else ""
     about = "about " if fitted else ""
     derived = fitted or any(is_derived(case.call(i)) for i in writes)
     return Finding(
@@ -55,6 +58,16 @@ def _finding(case: Case, writes: dict[int, float], fitted: Sequence[Pace]) -> Fi
         " that writes faster (lever: half the output).",
         spans=case.ids(writes),
     )
+
+
+def _gaps(case: Case, writes: Iterable[int], fitted: Sequence[Pace]) -> int:
+    """Tokens that the writing was timed over: as in TPOT, of a stream one fewer than its tokens; by the line all."""
+    whole = {i for pace in fitted for i in pace.writing}
+    return sum(max(_decoded(case.call(i)) - (i not in whole), 0) for i in writes)
+
+
+def _decoded(call: ModelCall) -> int:
+    return call.engine.decode_tokens if call.engine is not None and is_derived(call) else call.usage.output_tokens or 0
 
 
 def _told(pace: Pace) -> str:

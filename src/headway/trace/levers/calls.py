@@ -11,7 +11,7 @@ from headway.core.span import ModelCall, Retrieval, ToolUse
 from headway.core.spent import Sum
 from headway.trace.change import Change
 from headway.trace.levers.case import Case
-from headway.trace.levers.lever import Advice, Lever, Saved, part, predicted, spared
+from headway.trace.levers.lever import UNTOLD, Advice, Lever, Saved, part, predicted, spared
 from headway.trace.levers.turns import FAR, droppable, left_alone, thin_out
 from headway.trace.loop import Turn
 from headway.trace.phases import PREFILL
@@ -141,11 +141,13 @@ class _Reading(Struct, frozen=True):
     def less(self, case: Case, saved: Saved) -> Saved:
         """``saved``, less what these tokens cost more when they are computed."""
         span, call = case.call(self.answer)
-        price = case.prices(call, span.start)
-        if price is None or price.cache_read is None or not self.tokens:
+        price, cost = case.prices(call, span.start), saved.cost
+        if not self.tokens:
             return saved
-        more = -(-self.tokens * (price.input - price.cache_read) // 1_000_000)
-        return Saved(saved.tokens, Sum(max(saved.cost.total - more, 0), saved.cost.known, saved.cost.of))
+        if price is None:
+            return Saved(saved.tokens, UNTOLD.cost)
+        left = cost.total - -(-self.tokens * price.cheaper // 1_000_000)
+        return Saved(saved.tokens, Sum(left if cost.exact is not None else max(left, 0), cost.known, cost.of))
 
 
 def _reading(case: Case) -> _Reading | None:

@@ -5,6 +5,7 @@ from msgspec import Struct
 from headway.core.span import ModelCall, Span, ToolUse
 from headway.core.task import SpanId
 from headway.trace.change import Share, inner, shares_of
+from headway.trace.charges import charges_of, of_parts, spent_by
 from headway.trace.phases import Phase
 from headway.trace.prices import PriceOf
 from headway.trace.study import Study, Task, study
@@ -21,6 +22,9 @@ class Case(Struct, frozen=True, kw_only=True):
     issued: dict[SpanId, list[int]]
     """Tools by the call whose response asked for them, in order of start."""
     prices: PriceOf
+    """Those that hold for some of a call's tokens."""
+    paid: int
+    """Micro-USD that all calls cost as far as is known: no change saves more."""
 
     def call(self, i: int) -> tuple[Span, ModelCall]:
         """The span and the call of one of the study's calls."""
@@ -34,8 +38,15 @@ class Case(Struct, frozen=True, kw_only=True):
 def case_of(task: Task, prices: PriceOf) -> Case:
     """Derive it from all spans of one task, or from its study."""
     studied = study(task)
+    spans = [studied.tree.spans[i] for i in studied.held.calls]
+    made = [(span.work, span.start) for span in spans if isinstance(span.work, ModelCall)]
     return Case(
-        study=studied, shares=shares_of(studied), children=inner(studied), issued=_issued(studied), prices=prices
+        study=studied,
+        shares=shares_of(studied),
+        children=inner(studied),
+        issued=_issued(studied),
+        prices=of_parts(prices),
+        paid=spent_by(charges_of(made, prices)).cost.total,
     )
 
 

@@ -1,7 +1,7 @@
 """A lever, and what it saves in tokens and money."""
 
 from collections.abc import Iterable, Sequence
-from math import inf
+from math import floor, inf
 from typing import Final
 
 from msgspec import Struct
@@ -34,6 +34,7 @@ class Lever(Struct, frozen=True, kw_only=True):
     tokens: int | None
     """Tokens neither read nor written any more (for a cache: read from it, not computed); unknown stays unknown."""
     cost: MicroUsd | None
+    """At most what the task cost; negative: dearer."""
     tokens_least: int | None = None
     """What of the tokens is known, also where not all is; unknown where nothing is."""
     cost_least: MicroUsd | None = None
@@ -75,15 +76,16 @@ def predicted(case: Case, change: Change, saved: Saved, advice: Advice, most: fl
     """The lever whose saving is what the replay of ``case`` with ``change`` is shorter by, at most ``most`` seconds."""
     seconds = min(change.saving(), most)
     share = seconds / case.study.e2e if case.study.e2e else 0.0
+    cost = at_most(saved.cost, case.paid)
     return Lever(
         key=advice.key,
         name=advice.name,
         seconds=seconds,
         share=share,
         tokens=saved.tokens.exact,
-        cost=money(saved.cost.exact),
+        cost=money(cost.exact),
         tokens_least=saved.tokens.least,
-        cost_least=money(saved.cost.least),
+        cost_least=money(cost.least),
         assumes=f"{advice.assumes} {advice.stays[0]}".rstrip(),
         tradeoff=advice.tradeoff,
         rule=advice.rule,
@@ -101,11 +103,21 @@ def spared(case: Case, calls: Iterable[int]) -> Saved:
 
 def part(saved: Saved, share: float) -> Saved:
     """That share of it, rounded down."""
-    tokens, cost = saved.tokens, saved.cost
-    return Saved(
-        Sum(int(tokens.total * share + _ROUNDING), tokens.known, tokens.of),
-        Sum(int(cost.total * share + _ROUNDING), cost.known, cost.of),
-    )
+    return Saved(_part(saved.tokens, share), _part(saved.cost, share))
+
+
+def _part(one: Sum, share: float) -> Sum:
+    return Sum(rounded_down(one.total * share), one.known, one.of)
+
+
+def rounded_down(value: float) -> int:
+    """Of a saving no more is told than there is."""
+    return floor(value + _ROUNDING)
+
+
+def at_most(one: Sum, whole: int) -> Sum:
+    """A sum of exact parts of rounded costs may pass what these add up to by as little as was rounded off."""
+    return Sum(min(one.total, whole), one.known, one.of)
 
 
 def micro(per_million: Sequence[int | None]) -> Sum:

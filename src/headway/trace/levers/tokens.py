@@ -25,8 +25,7 @@ def cached_prefixes(case: Case) -> Iterable[Lever]:
     for i, tokens in found.items():
         span, call = case.call(i)
         price = case.prices(call, span.start)
-        less = None if price is None or price.cache_read is None else price.input - price.cache_read
-        saved.append(None if less is None else less * (tokens.computed - tokens.fresh))
+        saved.append(None if price is None else price.cheaper * (tokens.computed - tokens.fresh))
     unknown = f" What {untold} more read, or took from a cache, is not recorded: left as they are." if untold else ""
     yield predicted(
         case,

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from headway.app.report.figures import (
+    amount,
     at_least,
+    cached,
     counted,
     dollars,
     fixed,
@@ -16,7 +18,6 @@ from headway.app.report.figures import (
     printable,
     seconds,
     told,
-    whole,
 )
 from headway.app.report.formula import formula
 from headway.app.report.headline import headline
@@ -50,6 +51,7 @@ def markdown_task(
     outcome: Outcome | None = None,
     skipped: Sequence[Skip] = (),
     refused: Sequence[Refused] = (),
+    note: str | None = None,
 ) -> str:
     """The account of one task.
 
@@ -58,10 +60,13 @@ def markdown_task(
         outcome: it with the changes that were asked for.
         skipped: what inside its documents could not be used.
         refused: documents in no known format.
+        note: what is to be known before all else.
     """
     anatomy, timed = account.anatomy, account.verdict.timed
     table = formula(anatomy, 1)
     lines = [f"## Task {escaped(anatomy.task)}", "", f"**{escaped(headline(account))}**", ""]
+    if note:
+        lines += [escaped(note), ""]
     if account.title:
         lines += [f"Asked: {escaped(account.title)}", ""]
     if timed:
@@ -74,7 +79,7 @@ def markdown_task(
             (
                 lever.name,
                 f"{seconds(lever.seconds, table.decimals)} ({per_cent(lever.share)})",
-                at_least(lever.tokens, lever.tokens_least, whole),
+                at_least(lever.tokens, lever.tokens_least, amount),
                 at_least(lever.cost, lever.cost_least, dollars),
                 lever.assumes,
             )
@@ -122,7 +127,7 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
                 f"{seconds(before.value, decimals)} to {seconds(after.value, decimals)}"
                 for before, after in zip(row.before, row.after, strict=True)
             ),
-            at_least(row.tokens, row.tokens_least, whole),
+            at_least(row.tokens, row.tokens_least, amount),
             at_least(row.cost, row.cost_least, dollars),
         )
         for row in report.levers
@@ -154,14 +159,14 @@ def escaped(text: str) -> str:
 def _counts(account: TaskAccount) -> str:
     anatomy = account.anatomy
     return (
-        f"{plural(anatomy.calls, 'model call')}, {_sums(anatomy.spent, per_cent(anatomy.cached_share))}"
+        f"{plural(anatomy.calls, 'model call')}, {_sums(anatomy.spent, cached(anatomy.cached_share, anatomy.spent))}"
         f"{_known_of(anatomy.spent)}."
     )
 
 
-def _sums(spent: Spent, cached: str) -> str:
+def _sums(spent: Spent, share: str) -> str:
     return (
-        f"{counted(spent.input_tokens)} tokens in ({cached} from the cache), {counted(spent.output_tokens)} out,"
+        f"{counted(spent.input_tokens)} tokens in ({share} from the cache), {counted(spent.output_tokens)} out,"
         f" cost {escaped(paid(spent.cost))}"
     )
 

@@ -10,7 +10,7 @@ from math import inf
 from typing import Final, cast
 
 from headway.core.money import MicroUsd
-from headway.core.span import ErrorType, HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
+from headway.core.span import UNKNOWN_MODEL, ErrorType, HumanWait, ModelCall, Retrieval, Span, Step, ToolUse, Work
 from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, part
@@ -29,7 +29,6 @@ from headway.trace.sources.otel.marks import restored
 from headway.trace.sources.otel.operations import NAMES, OPERATIONS, PROVIDERS, Role
 from headway.wire.otel import RawSpan
 
-UNKNOWN_MODEL: Final = "unknown"
 _COUNTS: Final = ("input", "output", "uncached", "cache_read", "cache_write", "reasoning")
 _SLOP: Final = 0.001
 """Seconds by which a mark may lie after its span's end: times are rounded."""

@@ -6,9 +6,8 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import force_setattr
 
-from headway.core.span import ModelCall, Span, ToolUse
+from headway.core.span import UNKNOWN_MODEL, ModelCall, Span, ToolUse
 from headway.trace.sources.otel.conversation import waits_between
-from headway.trace.sources.otel.genai import UNKNOWN_MODEL
 from headway.trace.sources.otel.issuers import find_issuers
 from headway.trace.sources.otel.reading import Message, Nameless, OldCall, Reading, Sending, StreamEnd
 
