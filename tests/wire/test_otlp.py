@@ -69,10 +69,19 @@ def test_a_span_without_a_start_is_rejected_alone(start: object) -> None:
     assert [(one.reason, one.count) for one in batch.rejected] == [("a span without a time of start", 1)]
 
 
-def test_a_span_with_a_field_of_the_wrong_type_is_rejected_alone() -> None:
-    batch = from_json(message(span(1, "work", 0, 1), {**span(2, "work", 0, 1), "name": 7}, {"attributes": 1}))
-    assert [raw.id for raw in batch.spans] == [f"{1:016x}"]
-    assert [(one.reason, one.count) for one in batch.rejected] == [("a span with a field of the wrong type", 2)]
+def test_a_field_of_the_wrong_type_is_left_out_alone_and_what_is_no_span_is_rejected_alone() -> None:
+    wrong = {**span(2, "work", 0, 1), "name": 7, "attributes": [{"key": "a", "value": {"boolValue": "x"}}]}
+    batch = from_json(message(span(1, "work", 0, 1), wrong, {"attributes": 1}, 7))
+    assert [(raw.id, raw.name) for raw in batch.spans] == [(f"{1:016x}", "work"), (f"{2:016x}", "")]
+    assert [(one.reason, one.count) for one in batch.rejected] == [
+        ("a span without a time of start", 1),
+        ("a span that is none", 1),
+    ]
+    assert [(one.reason, one.count) for one in batch.left_out] == [
+        ("name", 1),
+        ("attributes[].value.boolValue", 1),
+        ("attributes", 1),
+    ]
 
 
 def test_a_group_with_a_field_of_the_wrong_type_is_rejected_alone() -> None:

@@ -17,7 +17,7 @@ from headway.trace.phases import DECODE, HOP, MODEL, PREFILL, QUEUE, RETRIEVAL, 
 from headway.trace.prices import PriceOf, price_for
 from headway.trace.study import Task, study
 from headway.trace.totals import total
-from headway.trace.tree import Tree
+from headway.trace.tree import UNENDED, Tree
 from headway.trace.waterfall import Bar, bars_of
 
 __all__ = ["Anatomy", "Bar", "Iteration", "dissect", "tpot", "ttft"]
@@ -125,7 +125,7 @@ def dissect(task: Task, *, prices: PriceOf = price_for, timed: bool = True) -> A
     case = study(task)
     tree, held = case.tree, case.held
     totals = total(tree, held.calls, prices, again=case.again, timed=timed)
-    notes = [*tree.notes, *held.notes]
+    notes = [*(note for note in tree.notes if timed or not note.endswith(UNENDED)), *held.notes]
     if case.flushed:
         notes.append("At least half of the spans end with the task: a flush ended them, so their phases are not split.")
     first_visible = task_ttft(case, notes) if timed else None

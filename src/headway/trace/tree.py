@@ -15,6 +15,8 @@ from headway.trace.skew import shifted, skewed
 
 EPSILON = 0.001
 """Seconds that two recorded times may be apart and still mean the same moment."""
+UNENDED = "never ended: taken to end with the last thing known of each."
+"""How the repair of spans without an end is told, which where nothing is said of seconds is no matter."""
 ROOT_ID = SpanId("0" * 16)
 """Id of a root that was made here: W3C forbids it as a span's id, so no recorded span has it."""
 
@@ -260,7 +262,7 @@ def _ends(spans: list[Span], starts: list[float], up: list[int], notes: list[str
     if backwards := sum(map(ne, ends, recorded)) - unfinished:
         notes.append(f"{_count(backwards, 'span')} ended before the start and was given no length.")
     if unfinished:
-        notes.append(f"{_count(unfinished, 'span')} never ended: taken to end with the last thing known of each.")
+        notes.append(f"{_count(unfinished, 'span')} {UNENDED}")
         latest = list(starts)  # of the span and the descendants seen so far
         for i in range(len(spans) - 1, -1, -1):
             if recorded[i] is None:

@@ -6,7 +6,7 @@ are hex (Tempo's may be base64), 64-bit numbers may be strings, enums are number
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar, cast
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from headway.core.errors import BadInputError
 from headway.wire.otel import Kind, RawEvent, RawSpan, sound
+from headway.wire.salvage import salvage
 
 KINDS: Final[tuple[Kind | None, ...]] = (None, "internal", "server", "client", "producer", "consumer")
 """OTLP's enum of span kinds, by number."""
@@ -29,7 +30,7 @@ UNTIMED: Final = "a span without a time of start"
 
 
 class Rejected(Struct, frozen=True):
-    """What was not a span, and why: a short sentence without particulars."""
+    """What was not a span, or a field of one, and why: a short sentence without particulars."""
 
     reason: str
     count: int
@@ -40,6 +41,8 @@ class Batch(Struct, frozen=True):
 
     spans: list[RawSpan]
     rejected: tuple[Rejected, ...] = ()
+    left_out: tuple[Rejected, ...] = ()
+    """Fields of the spans, by name, that are not of their type."""
 
 
 Whole = TypeVar("Whole")
@@ -138,7 +141,7 @@ _SPAN: Final = msgspec.json.Decoder(_Span[_Loose])
 def from_json(data: bytes) -> Batch:
     """The spans of one message.
 
-    A span that is not one is rejected alone.
+    A span that is not one is rejected alone; a field of a span that is not of its type is left out alone.
 
     Raises:
         BadInputError: not JSON, or JSON that is not OTLP.
@@ -147,8 +150,10 @@ def from_json(data: bytes) -> Batch:
         traces = _TRACES.decode(data)
     except msgspec.ValidationError:
         return _piecemeal(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except msgspec.DecodeError as error:
         raise BadInputError(f"This is not JSON: {error}.", fix="Send OTLP as JSON or protobuf.") from error
+    except RecursionError as error:
+        raise BadInputError("This JSON is nested too deeply.", fix="Send OTLP as JSON or protobuf.") from error
     groups = traces.resource_spans if traces.resource_spans is not None else traces.batches
     if groups is None and data.split() != [b"{}"]:  # which is how a message of no spans is written
         raise BadInputError("This JSON has no resourceSpans.", fix="Send an OTLP ExportTraceServiceRequest.")
@@ -164,7 +169,7 @@ def from_json(data: bytes) -> Batch:
 
 
 def _piecemeal(data: bytes) -> Batch:
-    """The same, each span decoded by itself, so that a bad one does not cost the others."""
+    """The same, each span decoded by itself, so that what is wrong with one costs neither the others nor the rest."""
     made = Making()
     for group in _loose_groups(data, made):
         resource = _plain(group.resource.attributes) if group.resource is not None else {}
@@ -172,10 +177,11 @@ def _piecemeal(data: bytes) -> Batch:
             scope = _scope(scoped)
             for raw in scoped.spans:
                 try:
-                    span = _SPAN.decode(raw)
+                    span, wrong = salvage(_SPAN, raw)
                 except (msgspec.DecodeError, RecursionError):
-                    made.reject("a span with a field of the wrong type")
+                    made.reject("a span that is none")
                 else:
+                    made.leave_out(wrong)
                     made.add(span, scope, resource)
     made.identify()
     return made.batch()
@@ -199,10 +205,16 @@ class Making:
     def __init__(self) -> None:
         self.spans: list[RawSpan] = []
         self._rejected: dict[str, int] = {}
+        self._left_out: dict[str, int] = {}
 
     def reject(self, reason: str) -> None:
         """Something was no span."""
         self._rejected[reason] = self._rejected.get(reason, 0) + 1
+
+    def leave_out(self, fields: Iterable[str]) -> None:
+        """Fields of the next span were not of their type."""
+        for field in fields:
+            self._left_out[field] = self._left_out.get(field, 0) + 1
 
     def add(self, span: _Span[int] | _Span[_Loose], scope: str, resource: dict[str, object]) -> None:
         """A span out of JSON, its ids as they are written there."""
@@ -210,8 +222,10 @@ class Making:
         if start is None:
             self.reject(UNTIMED)
             return
-        end = span.end_time_unix_nano
-        status = span.status
+        end, status = span.end_time_unix_nano, span.status
+        ended = seconds(end) if end else None
+        if end and ended is None and end != "0":
+            self.leave_out(("endTimeUnixNano",))
         self.spans.append(
             RawSpan(
                 trace=span.trace_id,
@@ -219,7 +233,7 @@ class Making:
                 parent=span.parent_span_id or None,
                 name=span.name,
                 start=start,
-                end=seconds(end) if end else None,
+                end=ended,
                 attributes=_plain(span.attributes),
                 kind=_KINDS.get(span.kind),
                 scope=scope,
@@ -238,7 +252,8 @@ class Making:
 
     def batch(self) -> Batch:
         """All of it."""
-        return Batch(self.spans, tuple(Rejected(reason, count) for reason, count in self._rejected.items()))
+        rejected, left_out = ([Rejected(*one) for one in held.items()] for held in (self._rejected, self._left_out))
+        return Batch(self.spans, tuple(rejected), tuple(left_out))
 
 
 def _scope(scoped: _ScopeSpans[int] | _LooseScopeSpans) -> str:

@@ -5,7 +5,7 @@ import pytest
 from importing import take
 
 from headway.core.span import ModelCall
-from headway.trace.sources.fields.scalars import NO_COUNT, impossible
+from headway.trace.sources.fields.scalars import NO_COUNT, NO_NUMBER, impossible
 
 
 def otlp(**usage: object) -> bytes:
@@ -51,24 +51,48 @@ def langsmith(**usage: object) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "names"),
     [
-        otlp(input_tokens={"intValue": "-5"}, output_tokens={"doubleValue": 1e30}),
-        jaeger(input_tokens=-5, output_tokens=1e30),
-        langfuse(input=-5, output=1e30),
-        langsmith(input_tokens=-5, output_tokens=1e30),
+        (otlp(input_tokens={"intValue": "-5"}, output_tokens={"doubleValue": 1e30}), ("input", "output")),
+        (jaeger(input_tokens=-5, output_tokens=1e30), ("input", "output")),
+        (langfuse(input=-5, output=1e30), ("input", "output")),
+        (langsmith(input_tokens=-5, output_tokens=1e30), ("input_tokens", "output_tokens")),
     ],
     ids=["otlp", "jaeger", "langfuse", "langsmith"],
 )
-def test_it_is_unknown_and_counted_as_left_out(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_it_is_unknown_and_counted_as_left_out(
+    data: bytes, names: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("made") / "trace.json"
     path.write_bytes(data)
     (task,), intake = take(path)
     (call,) = [span.work for span in task.spans if isinstance(span.work, ModelCall)]
     assert (call.usage.input_tokens, call.usage.output_tokens) == (None, None)
-    assert {skip.reason: skip.count for skip in intake.skipped} == {NO_COUNT: 2}
+    assert {skip.reason: skip.count for skip in intake.skipped} == {NO_COUNT.format(name): 1 for name in names}
+
+
+@pytest.mark.parametrize("cached", ["n/a", -5])
+def test_a_part_of_the_input_that_cannot_be_leaves_the_whole_of_it_unknown(
+    cached: object, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("made") / "trace.json"
+    path.write_bytes(langfuse(input=100, output=20, input_cached_tokens=cached))
+    (task,), intake = take(path)
+    (call,) = [span.work for span in task.spans if isinstance(span.work, ModelCall)]
+    assert (call.usage.input_tokens, call.usage.output_tokens, call.usage.cache_read) == (None, 20, None)
+    assert [skip.reason for skip in intake.skipped] == [NO_COUNT.format("input_cached_tokens")]
+
+
+def test_other_numbers_that_are_none_are_counted_too(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("made") / "trace.json"
+    path.write_bytes(otlp(cost={"stringValue": "free"}, input_tokens={"intValue": "7"}, output_tokens={"intValue": 1}))
+    (task,), intake = take(path)
+    (call,) = [span.work for span in task.spans if isinstance(span.work, ModelCall)]
+    assert (call.cost, call.usage.input_tokens) == (None, 7)
+    assert [skip.reason for skip in intake.skipped] == [NO_NUMBER.format("cost")]
 
 
 def test_what_a_count_can_be() -> None:
-    assert impossible([0, 5, "12", 3.0, None, ""]) == 0
-    assert impossible([-1, 2.5, 1e30, "many", True, float("inf"), float("nan")]) == 7
+    assert impossible([("a", value) for value in (0, 5, "12", 3.0, None, "")]) == []
+    odd = {"b": -1, "c": 2.5, "d": 1e30, "e": "many", "f": True, "g": float("inf"), "h": float("nan")}
+    assert impossible(odd.items()) == list(odd)

@@ -49,6 +49,8 @@ TAR = b"data/".ljust(257, b"\0") + b"ustar  \0" + b"\0" * 512
         (b"\x00\x01\xff\xfe", "neither JSON nor OTLP"),
         (b"a" * (32 * 1024 - 1) + "é€".encode() * 4, "plain text"),  # the part that is looked at ends within a letter
         (b'{"a": 1, "b', "cut off or damaged"),
+        (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
+        (b'{"a": "' + b"x" * 100_000 + b'", "b": ' + b"[" * 200_000, "nested too deeply"),
         (b"[]\n[]\n", "holds no JSON object"),
         (b"null\n", "JSON, but no more than null"),
         (b"true", "JSON, but no more than true or false"),

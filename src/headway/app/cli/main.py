@@ -1,6 +1,8 @@
 """The `headway` command: its sub-commands, and how an error ends it."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -54,6 +56,21 @@ pins.register(app)
 keys.register(app)
 tenants.register(app)
 audit.register(app)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headway {version('headway')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _headway(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

@@ -41,6 +41,8 @@ class Sample(Struct, frozen=True, dict=True):
     """The first records that are JSON; where the whole document is one JSON value, that one."""
     head: bytes
     """The first bytes as they are."""
+    deep: bool = False
+    """Whether a record is nested too deeply to be decoded."""
 
     @cached_property
     def _objects(self) -> tuple[dict[str, object], ...]:
@@ -113,16 +115,25 @@ class Document:
     def sample(self) -> Sample:
         """Its beginning; the whole of it where it is one JSON value."""
         values: list[object] = []
+        deep = False
         if self.shape != "binary":
             room = _HEAD
             for record in self._read(Skips()):
                 room -= len(record.data)
-                value = self.decode(record)
-                if value is not None:
-                    values.append(value)
+                try:
+                    values.append(msgspec.json.decode(record.data))
+                except msgspec.DecodeError:
+                    pass  # broken: whoever reads it counts it
+                except RecursionError:
+                    deep = True
                 if room < 0 or len(values) == _SAMPLED:
                     break
-        return Sample(shape=self.shape, values=tuple(values), head=self.head[: 64 * 1024])
+        return Sample(
+            shape=self.shape,
+            values=tuple([one for one in values if one is not None]),
+            head=self.head[: 64 * 1024],
+            deep=deep,
+        )
 
     def records(self, skips: Skips) -> Iterator[Record]:
         """Its records in order, blank lines left out; what is too long goes to ``skips``."""

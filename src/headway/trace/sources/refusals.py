@@ -82,6 +82,8 @@ def why_not(sample: Sample) -> str:
     if sample.shape == "binary":
         return _of_bytes(sample.head)
     objects = list(sample.objects())
+    if not sample.values and sample.deep:
+        return "Its JSON is nested too deeply to be read, far more so than in any known trace format."
     if not sample.values:
         return "It begins like JSON but cannot be read as such: it is cut off or damaged."
     keys = {key for value in objects for key in value}

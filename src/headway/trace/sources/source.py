@@ -13,7 +13,7 @@ from headway.trace.sources.skips import Skips
 Timing = Literal[
     "spans",  # start and end of each span were measured by whoever did the work
     "messages",  # only messages have times: spans lie between them, so they hold whatever else happened there
-    "durations",  # durations of some spans, but not when they were: laid one after the other
+    "durations",  # durations of some spans, but not when they were: laid one after the other, all others without end
     "none",  # no times at all: only order, tokens and money can be told
 ]
 """Where a source's times come from."""
@@ -26,7 +26,8 @@ class Piece(Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...]
     timing: Timing
     extent: float | None = None
-    """Seconds between the first moment and the last on record, where ``timing`` is "none" though such were kept."""
+    """Seconds from the first moment to the last on record, where ``timing`` is "none" or "durations" though that is
+    known."""
     title: str | None = None
     """The first words of what the user asked, on one line; unknown where the source does not say."""
     remarks: tuple[str, ...] = ()

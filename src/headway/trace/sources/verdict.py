@@ -52,7 +52,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     remarks: tuple[str, ...]
     """What else must be known to trust the numbers; plain sentences."""
     extent: float | None = None
-    """Seconds between the first moment and the last on record, where nothing tells how long each thing took."""
+    """Seconds from the first moment to the last on record, where not of each thing it is told how long it took."""
 
     def about(self, subject: Subject) -> Aspect:
         """What is known about one subject."""

@@ -4,8 +4,9 @@ from claims import claimed
 from importing import document, read, sample
 from sessions import agents, assert_unharmed, at, calls, chats, lines, reasons, tools
 
-from headway.core.span import ToolUse
+from headway.core.span import Step, ToolUse
 from headway.core.usage import Usage
+from headway.trace.anatomy import dissect
 from headway.trace.sources.agents.copilot import Copilot
 from headway.trace.sources.digests import part
 from headway.trace.sources.skips import Skips
@@ -79,6 +80,87 @@ def test_a_sub_agent_stands_under_the_tool_that_started_it() -> None:
     assert [at(chat, piece) for chat in chats(piece)] == [(0, 1), (9, 11), (2, 4), (6, 8)]
 
 
+def shutdown(second: int, **data: object) -> dict[str, object]:
+    return event("session.shutdown", second, shutdownType="routine", **data)
+
+
+DETAILS = {"input": 100, "output": 15, "cache_read": 5, "cache_write": 2}
+
+
+def test_the_sessions_own_total_is_the_tasks_where_there_is_but_one() -> None:
+    details = {kind: {"tokenCount": tokens} for kind, tokens in DETAILS.items()}
+    (piece,), skips = take([*ROWS, shutdown(12, tokenDetails=details, modelMetrics={"m-1": {"requests": 2}})])
+    assert not skips
+    root = piece.spans[0].work
+    assert isinstance(root, Step)
+    assert root.used == Usage(input_tokens=107, output_tokens=15, cache_read=5, cache_write=2)
+    assert any("without them" in remark for remark in piece.remarks)
+    anatomy = dissect(piece.spans)
+    assert (anatomy.usage.input_tokens, anatomy.usage.output_tokens, anatomy.own_totals) == (107, 15, ("tokens",))
+
+
+def test_totals_by_model_hold_the_cache_and_those_of_several_runs_add_up() -> None:
+    def metrics(tokens: int) -> dict[str, object]:
+        usage = {"inputTokens": tokens, "outputTokens": 10, "cacheReadTokens": 40, "cacheWriteTokens": 0}
+        return {"modelMetrics": {"m-1": {"usage": usage}, "m-2": {"usage": usage}}}
+
+    again = [event("session.resume", 20), shutdown(21, **metrics(50))]
+    (piece,), _ = take([*ROWS, shutdown(12, **metrics(100)), *again])
+    root = piece.spans[0].work
+    assert isinstance(root, Step)
+    assert root.used == Usage(input_tokens=300, output_tokens=40, cache_read=160, cache_write=0)
+    assert not any("without them" in remark for remark in piece.remarks)
+    (unsure,), _ = take([*ROWS, shutdown(12, **metrics(100)), event("session.resume", 20)])
+    assert unsure.spans[0].work == Step(agent="copilot")  # what the second run used is not told
+
+
+def test_the_total_of_several_tasks_is_only_told() -> None:
+    details = {kind: {"tokenCount": tokens} for kind, tokens in DETAILS.items()}
+    more = [event("user.message", 20, content="More"), event("assistant.message", 22, content="No.")]
+    pieces, _ = take([*ROWS, *more, shutdown(30, tokenDetails=details)])
+    assert [piece.spans[0].work for piece in pieces] == [Step(agent="copilot")] * 2
+    told = "The session's own total is of 2 tasks together: 107 tokens read and 15 written."
+    assert all(told in piece.remarks for piece in pieces)
+
+
+def test_a_part_of_the_total_that_is_damaged_leaves_the_whole_input_unknown() -> None:
+    details = {"input": {"tokenCount": 100}, "output": {"tokenCount": 15}, "cache_read": {"tokenCount": "n/a"}}
+    (piece,), skips = take([*ROWS, shutdown(12, tokenDetails=details)])
+    root = piece.spans[0].work
+    assert isinstance(root, Step)
+    assert root.used == Usage(output_tokens=15)
+    assert reasons(skips) == {"a field of the wrong type, left out: data.tokenDetails[].tokenCount": 1}
+
+
+def failed(second: int, **data: object) -> dict[str, object]:
+    return event("session.error", second, errorType="rate_limit", message="Too many", **data)
+
+
+def test_an_error_before_anything_was_asked_is_told_with_the_first_task() -> None:
+    (piece,), skips = take([ROWS[0], failed(0, statusCode=429), *ROWS[1:]])
+    assert not skips
+    assert piece.spans[0].error is None
+    assert "Before this was asked, the session told of an error: rate_limit (HTTP status 429)." in piece.remarks
+    nothing, skips = take([ROWS[0], failed(0)])
+    assert not nothing
+    assert reasons(skips) == {"an error that no request came after": 1}
+
+
+def test_an_error_of_an_engine_is_a_call_that_failed_and_with_it_the_task_unless_it_goes_on() -> None:
+    (broken,), _ = take([*ROWS[:5], failed(8, statusCode=429)])
+    call = chats(broken)[1]
+    assert (call.error, at(call, broken), broken.spans[0].error) == ("rate_limit", (5, 7), "rate_limit")
+    (mended,), _ = take([*ROWS[:5], failed(7, statusCode=429), ROWS[5]])
+    assert [(call.error, at(call, mended)) for call in chats(mended)] == [
+        (None, (0, 2)),
+        ("rate_limit", (5, 6)),
+        (None, (6, 8)),
+    ]
+    assert mended.spans[0].error is None
+    (elsewhere,), _ = take([*ROWS[:5], failed(8)])
+    assert (len(chats(elsewhere)), elsewhere.spans[0].error) == (1, "rate_limit")
+
+
 def test_an_abort_interrupts_and_what_cannot_be_used_is_counted() -> None:
     orphan = event("tool.execution_complete", 11, toolCallId="nobody")
     (piece,), skips = take([*ROWS, event("abort", 10), orphan, {"type": "abort"}, event("user.message", 20)])
@@ -99,6 +181,10 @@ def test_a_real_session() -> None:
     assert reasons(skips) == {"a line that is not JSON, or not an event with its time": 16}  # times were trimmed
     assert (piece.title, piece.spans[0].session) == ("List the files", "copilot_stage0_small")
     assert [at(span, piece) for span in piece.spans] == [(0, 5), (0, 2), (3, 4), (4, 5)]
+    assert piece.spans[0].work == Step(
+        agent="copilot", used=Usage(input_tokens=105, output_tokens=15, cache_read=5, cache_write=0)
+    )
+    assert "Before this was asked, the session told of an error: query (HTTP status 400)." in piece.remarks
     assert [call.usage.output_tokens for call in calls(piece)] == [12, 3]
 
 

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from claims import claimed, files_of
 from importing import document, read, sample
-from sessions import assert_unharmed, at, calls, lines, reasons, tools, waits
+from sessions import assert_unharmed, at, calls, chats, lines, reasons, tools, waits
 
 from headway.core.span import ToolUse
 from headway.core.usage import Usage
@@ -98,9 +98,9 @@ def test_how_tools_ended() -> None:
 def test_broken_messages_cost_themselves_only() -> None:
     data = lines([*ROWS[:3], {"id": "x", "timestamp": "yesterday", "type": "gemini"}, *ROWS[3:]]) + b'{"id": "y"'
     (piece,), skips = read(GeminiCli(), document(data))
-    assert len(piece.spans) == 4
+    assert [at(chat, piece)[1] is None for chat in chats(piece)] == [True, False, False]
     assert reasons(skips) == {
-        "a message that has not the shape of one": 1,
+        "a field of the wrong type, left out: timestamp": 1,
         "a line that is not JSON, or not part of a session": 1,
     }
 

@@ -110,7 +110,7 @@ def test_what_cannot_be_used_is_counted() -> None:
     pieces, skips = take([*ROWS, {"type": "turn.prompt", "time": "now"}, line("turn.prompt", 99, input=[])])
     assert len(pieces) == 1
     assert reasons(skips) == {
-        "a line that is not JSON, or not of a wire log": 1,
+        "a field of the wrong type, left out: time": 1,
         "a request that was never answered": 1,
     }
 

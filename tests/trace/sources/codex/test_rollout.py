@@ -10,6 +10,7 @@ from headway.trace.anatomy import dissect
 from headway.trace.path import Phase
 from headway.trace.sources.codex.rollout import Codex
 from headway.trace.sources.digests import part
+from headway.trace.sources.verdict import judge
 
 
 def test_a_turn_is_a_task_and_a_call_runs_until_its_tokens_are_counted() -> None:
@@ -112,6 +113,55 @@ def test_times_that_tools_took_themselves_count_for_more_than_messages() -> None
     done["payload"] = {"started_at_ms": start, "completed_at_ms": start + 1000, **dict(done["payload"])}  # type: ignore[call-overload] - JSON
     (piece,), _ = take([*HEAD, *TURN[:10], done])
     assert at(tools(piece)[0], piece) == (4, 5)
+
+
+def test_where_all_lines_carry_one_time_the_durations_that_the_record_tells_are_all_that_is_known() -> None:
+    rows = [
+        event(1, "task_started", turn_id="t-1"),
+        event(1, "user_message", message="List the files"),
+        item(1, "reasoning"),
+        use(1, "c-1"),
+        use(1, "c-2", "find"),
+        counted(1, 100, 100),
+        event(1, "mcp_tool_call_end", call_id="c-2", duration={"secs": 0, "nanos": 250_000_000}),
+        result(1, "c-1"),
+        result(1, "c-2"),
+        said(1, "One file."),
+        event(1, "agent_message", message="One file."),
+        counted(1, 250, 150),
+        event(1, "task_complete", turn_id="t-1", duration_ms=1200, time_to_first_token_ms=300),
+    ]
+    (piece,), skips = take([*HEAD, *rows])
+    assert not skips
+    assert (piece.timing, piece.extent) == ("durations", 1.2)
+    assert [(span.name, at(span, piece)) for span in piece.spans] == [
+        ("invoke_agent codex", (0, 1.2)),
+        ("chat gpt-test", (0, None)),
+        ("execute_tool shell", (0, None)),
+        ("execute_tool find", (0, 0.25)),
+        ("chat gpt-test", (0.25, None)),
+    ]
+    assert [(call.first_token, call.first_visible) for call in calls(piece)] == [(0.3, None), (None, None)]
+    assert [isinstance(tool.work, ToolUse) and tool.work.inferred for tool in tools(piece)] == [True, False]
+    verdict = judge(piece.spans, "Codex session", piece.timing, piece.remarks, extent=piece.extent)
+    assert (verdict.timed, verdict.timing, verdict.extent) == (False, "durations", 1.2)
+    assert (verdict.about("ttft").known, verdict.about("tools").known) == (1, 1)
+    assert not [note for note in dissect(piece.spans, timed=False).unknowns if "never ended" in note]
+
+
+def test_where_a_turn_tells_no_duration_either_nothing_is_known() -> None:
+    rows = [{**row, "timestamp": TURN[0]["timestamp"]} for row in TURN]
+    (piece,), _ = take([*HEAD, *rows])
+    assert piece.timing == "messages"  # as it was written down; whoever judges it sees that no call took any time
+    assert judge(piece.spans, "Codex session", piece.timing).timing == "none"
+
+
+def test_a_count_whose_sum_is_damaged_is_no_new_count_where_all_else_repeats() -> None:
+    again = counted(7.5, 100, 100)
+    again["payload"]["info"]["total_token_usage"]["input_tokens"] = "n/a"  # type: ignore[index] - of our own making
+    (piece,), skips = take([*HEAD, *TURN[:10], again, *TURN[11:]])
+    assert reasons(skips) == {"a field of the wrong type, left out: payload.info.total_token_usage.input_tokens": 1}
+    assert [call.usage.input_tokens for call in calls(piece)] == [100, 150]
 
 
 def test_a_search_by_the_provider_lies_inside_the_call() -> None:

@@ -187,6 +187,11 @@ def test_a_file_whose_times_were_trimmed() -> None:
         "example_tool",
         "apply_patch",
     }
+    second = pieces[1]
+    assert [(piece.timing, piece.extent) for piece in (first, second)] == [("durations", 0.01), ("durations", 1.2)]
+    assert [at(tool, first)[1] for tool in tools(first) if tool.name == "execute_tool example_tool"] == [0.004]
+    assert [at(tool, first)[1] for tool in tools(first) if tool.name != "execute_tool example_tool"] == [None] * 5
+    assert (calls(second)[0].first_token, at(second.spans[0], second)) == (0.3, (0, 1.2))
     (counted_call,) = [call for call in calls(first) if call.usage.input_tokens]
     assert counted_call.usage == Usage(
         input_tokens=16341, output_tokens=81, cache_read=3584, cache_write=0, reasoning=63

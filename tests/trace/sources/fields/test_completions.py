@@ -1,9 +1,18 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.core.usage import Usage
-from headway.trace.sources.fields.completions import Counts, Details, as_response, inclusive, micro_usd, tool_calls
+from headway.trace.sources.fields.completions import (
+    Counts,
+    Details,
+    Response,
+    as_counts,
+    inclusive,
+    micro_usd,
+    tool_calls,
+)
 
 COUNT = st.none() | st.integers(0, 10**6)
 
@@ -53,17 +62,16 @@ def test_money_is_rounded_half_up(dollars: float | None, micro: int | None) -> N
 
 def test_a_response_tells_its_tools_and_what_they_are_called_with() -> None:
     function = {"name": "ls", "arguments": '{"a": 1}'}
-    chat = as_response(
-        {"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "c1", "function": function}]}}]}
+    chat = msgspec.convert(
+        {"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "c1", "function": function}]}}]}, Response
     )
-    whole = as_response({"output": [{"type": "function_call", "call_id": "c1", **function}]})
-    assert chat is not None
-    assert whole is not None
+    whole = msgspec.convert({"output": [{"type": "function_call", "call_id": "c1", **function}]}, Response)
     for response in (chat, whole):
         assert [(call.id, call.name) for call in tool_calls(response.said())] == [("c1", "ls")]
         assert response.arguments() == {"c1": '{"a": 1}'}
 
 
-def test_what_is_no_response_is_none() -> None:
-    assert as_response(None) is None
-    assert as_response({"usage": {"prompt_tokens": -1}}) is None
+def test_counts_are_read_without_those_that_are_none() -> None:
+    assert as_counts({"prompt_tokens": -1, "completion_tokens": "7", "total_tokens": 6}) == Counts(completion_tokens=7)
+    assert as_counts(None) is None
+    assert as_counts([1]) is None

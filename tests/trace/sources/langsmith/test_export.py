@@ -209,9 +209,10 @@ def test_lines_pages_and_lists_are_the_same() -> None:
 def test_what_cannot_be_read_is_counted() -> None:
     bad: list[dict[str, object]] = [_run(start_time=None), _run(TOOL, events="no"), {"run_type": "llm", "inputs": {}}]
     pieces, skips = read(LangSmith(), document(json.dumps([_run(ROOT, "chain"), *bad]).encode()))
-    assert [len(piece.spans) for piece in pieces] == [1]
+    assert [len(piece.spans) for piece in pieces] == [2]
     assert {(skip.reason, skip.count) for skip in skips.all()} == {
-        ("a run that says no time of its start, or in no known shape", 2),
+        ("a run that says no time of its start, or in no known shape", 1),
+        ("a field of the wrong type, left out: events", 1),
         ("a run without an id", 1),
     }
 

@@ -277,14 +277,19 @@ def test_the_first_generation_without_answers_kept_still_has_its_loop() -> None:
     ("event", "reason"),
     [
         (_event(2, "TelepathyEvent"), "an event of unknown kind: TelepathyEvent"),
-        (_stats(2, 1, 1, 2) | {"value": {"usage_to_metrics": 7}}, "sums of tokens in no known shape"),
+        (
+            _stats(2, 1, 1, 2) | {"value": {"usage_to_metrics": 7}},
+            "a field of the wrong type, left out: usage_to_metrics",
+        ),
+        (_stats(2, 1, 1, 2) | {"value": 7}, "sums of tokens in no known shape"),
         (_user(2, "x") | {"timestamp": "soon"}, "an event whose time is none"),
-        (_user(2, "x") | {"llm_message": 7}, "an event or state in no known shape"),
+        (_user(2, "x") | {"llm_message": 7}, "a field of the wrong type, left out: llm_message"),
+        (_user(2, "x") | {"id": 7}, "an event or state in no known shape"),
     ],
 )
 def test_what_cannot_be_used_is_counted(event: dict[str, object], reason: str) -> None:
     _, skips = read(OpenHands(), document(_lines(*TALK, event), "events.jsonl"))
-    assert [(skip.reason, skip.count) for skip in skips.all()] == [(reason, 1)]
+    assert (reason, 1) in [(skip.reason, skip.count) for skip in skips.all()]
 
 
 @given(st.data())

@@ -94,9 +94,12 @@ def test_a_reference_into_another_trace_is_no_parent() -> None:
 def test_a_span_that_is_none_costs_only_itself() -> None:
     data = _document(_span("00000000000000a1"), _span("00000000000000b2", duration=[]), _span("c3", startTime=None))
     (piece,), skips = read(Jaeger(), document(data))
-    assert [span.id for span in piece.spans] == ["00000000000000a1"]
+    assert [(span.id, span.end is None) for span in piece.spans] == [
+        ("00000000000000a1", False),
+        ("00000000000000b2", True),
+    ]
     assert {skip.reason for skip in skips.all()} == {
-        "a span with a field of the wrong type",
+        "a field of the wrong type, left out: duration",
         "a span without a time of start",
     }
 

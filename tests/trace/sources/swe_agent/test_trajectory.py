@@ -116,8 +116,8 @@ def test_steps_are_laid_one_after_the_other() -> None:
     calls, tools = calls_of(piece.spans), tools_of(piece.spans)
     assert [(span.start, span.end) for span, _ in tools] == [(0.0, 0.5), (0.5, 2.75)]
     assert [(span.start, span.end, call.model) for span, call in calls] == [
-        (0.0, 0.0, "claude-x"),
-        (0.5, 0.5, "claude-x"),
+        (0.0, None, "claude-x"),  # how long the model took is not in the record
+        (0.5, None, "claude-x"),
     ]
     assert [(use.name, use.issued_by) for _, use in tools] == [("open", calls[0][0].id), ("bash", calls[1][0].id)]
     assert (piece.title, piece.spans[0].error) == ("It crashes at night", "exit_cost")
@@ -137,10 +137,10 @@ def test_an_answer_without_a_command_is_a_call_without_a_tool() -> None:
 
 
 def test_what_cannot_be_used_is_counted() -> None:
-    broken = json.dumps(RUN | {"trajectory": [{"execution_time": "long"}]}).encode()
+    broken = json.dumps(RUN).encode() + b'\n{"history": [7'
     silent = json.dumps({"history": HISTORY[:3]}).encode()
     pieces, skips = read(SweAgent(), document(broken, "a"), document(silent, "b"))
-    assert pieces == []
+    assert len(pieces) == 1
     assert {skip.reason for skip in skips.all()} == {
         "a trajectory that is broken or in no known shape",
         "a trajectory without an answer of the model",

@@ -4,6 +4,7 @@ from claims import claimed
 from importing import document, read, sample
 from sessions import agents, assert_unharmed, at, calls, chats, lines, reasons, tools
 
+from headway.core.span import ModelCall
 from headway.core.usage import Usage
 from headway.trace.anatomy import dissect
 from headway.trace.sources.workloads.agentcgroup import AgentCgroup
@@ -55,8 +56,20 @@ def test_what_the_program_wrote_itself_is_no_call_but_took_its_time() -> None:
 
 
 def test_broken_runs_are_counted() -> None:
-    _, skips = read(AgentCgroup(), document(lines([RUN, {**RUN, "calls": [{"start": "now"}]}])))
+    pieces, skips = read(AgentCgroup(), document(lines([RUN, {**RUN, "attempt": 7}])))
+    assert len(pieces) == 1
     assert reasons(skips) == {"a line that is not JSON, or not a run": 1}
+
+
+def test_a_call_whose_times_are_damaged_stays_where_it_is() -> None:
+    first, *rest = RUN["calls"]
+    (whole,), _ = read(AgentCgroup(), document(lines([RUN])))
+    (piece,), skips = read(AgentCgroup(), document(lines([{**RUN, "calls": [{**first, "end": "soon"}, *rest]}])))
+    assert reasons(skips) == {"a field of the wrong type, left out: calls[].end": 1}
+    assert [span.name for span in piece.spans] == [span.name for span in whole.spans]
+    ended = [span.end for span in piece.spans if isinstance(span.work, ModelCall)]
+    assert (ended[0], None in ended[1:]) == (None, False)
+    assert [tool.work for tool in tools(piece)] == [tool.work for tool in tools(whole)]
 
 
 def test_it_claims_no_traces() -> None:

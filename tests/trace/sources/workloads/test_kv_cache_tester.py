@@ -86,7 +86,7 @@ def test_sub_agents_are_written_down_when_they_end_or_when_they_are_sent_into_th
 
 
 @pytest.mark.parametrize(
-    "broken", [b'{"block_size":64,"hash_id_scope":"local","requests":[{"t":-1,"type":"n"}],"id":"x"}']
+    "broken", [b'{"block_size":64,"hash_id_scope":"local","requests":[{"t":1,"type":"n"}],"id":7}']
 )
 def test_a_session_of_another_shape_is_counted(broken: bytes) -> None:
     pieces, skips = read(KvCacheTester(), document(broken))

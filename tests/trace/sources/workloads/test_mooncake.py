@@ -43,9 +43,12 @@ def test_requests_that_wait_in_a_circle_are_one_task() -> None:
 
 
 def test_rows_of_another_shape_are_counted() -> None:
-    pieces, skips = take([*ROWS, {"input_length": -1, "output_length": 2}])
-    assert len(pieces) == 2
-    assert reasons(skips) == {"a line that is not JSON, or not a request of a workload": 1}
+    pieces, skips = take([*ROWS, {"input_length": -1, "output_length": 2}, 7])
+    assert [call.usage for call in calls(pieces[2])] == [Usage(output_tokens=2)]
+    assert reasons(skips) == {
+        "a line that is not JSON, or not a request of a workload": 1,
+        "a field of the wrong type, left out: input_length": 1,
+    }
 
 
 def test_single_requests_are_not_claimed() -> None:

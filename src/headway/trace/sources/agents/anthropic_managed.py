@@ -10,14 +10,16 @@ from msgspec import Meta, Raw, Struct, structs
 from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.dialogue import Dialogue, spoken
 from headway.trace.sources.session.draft import Entry
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
+_NO_EVENT: Final = "a line that is not JSON, or not an event of a session"
+_SUMMED: Final = {"cache_read_input_tokens": "input_tokens", "cache_creation_input_tokens": "input_tokens"}
 _STREAM: Final = "client.beta.sessions.events.stream"
 _CREATE: Final = "client.beta.sessions.create"
 _USES: Final = frozenset({"agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use"})
@@ -106,10 +108,7 @@ class AnthropicManaged:
         for document in documents:
             session = _Session(document.name)
             for record in document.records(skips):
-                try:
-                    session.feed(record.data)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not an event of a session", record.where)
+                session.feed(record, skips)
             yield from session.pieces()
 
 
@@ -125,16 +124,20 @@ class _Session:
         self._asked: list[tuple[_Event, float | None]] = []
         self._tools: dict[str, Entry] = {}
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, record: Record, skips: Skips) -> None:
         """Take the next line."""
-        if data.lstrip()[:1] != b"[":
-            self._event(_EVENT.decode(data))
-            return
-        name, raw = _CALL.decode(data)
+        name = _STREAM
+        if record.data.lstrip()[:1] == b"[":
+            call = decode(_CALL, record, skips, _NO_EVENT)
+            if call is None:
+                return
+            name, record = call[0], Record(bytes(call[1]), record.where)
         if name == _STREAM:
-            self._event(_EVENT.decode(raw))
+            event = decode(_EVENT, record, skips, _NO_EVENT, spoils=_SUMMED)
+            if event is not None:
+                self._event(event)
         elif name == _CREATE:
-            created = _CREATED.decode(raw)
+            created = decode(_CREATED, record, skips, _NO_EVENT) or _Created()
             agent = created.agent or _Agent()
             self._dialogue = Dialogue("anthropic-managed", created.id or self._name, agent.name or "agent")
             self._model = (agent.model and agent.model.id) or "unknown"

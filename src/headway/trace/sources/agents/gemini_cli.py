@@ -11,13 +11,16 @@ from msgspec import Meta, Raw, Struct
 from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.dialogue import Dialogue, spoken
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _NEVER: Final = (msgspec.MsgspecError, RecursionError)
+_SHAPELESS: Final = "a message that has not the shape of one"
+_SUMMED: Final = {"tool": "input", "thoughts": "output"}
 _ANSWERS: Final = frozenset({"gemini", "model"})
 _CANCELLED: Final = "Request cancelled"
 _EXIT: Final = re.compile(r"Exit Code: (-?\d{1,9})")
@@ -127,22 +130,18 @@ def _session(document: Document, skips: Skips) -> tuple[str, list[_Message]]:
     """What a document is called and its messages, each as it was last."""
     session, messages = document.name, dict[str, _Message]()
     for record in document.records(skips):
-        try:
-            head = _HEAD.decode(record.data)
-            session = head.session_id or session
-            if head.messages is None and head.id is None:
-                continue  # a head, or a change to one
-            rows = [record.data] if head.messages is None else head.messages
-        except _NEVER:
-            skips.add("a line that is not JSON, or not part of a session", record.where)
+        head = decode(_HEAD, record, skips, "a line that is not JSON, or not part of a session")
+        if head is None:
             continue
-        for row in rows:
-            try:
-                message = _MESSAGE.decode(row)
-            except _NEVER:
-                skips.add("a message that has not the shape of one", record.where)
-                continue
-            messages[message.id or f"#{len(messages)}"] = message
+        session = head.session_id or session
+        if head.messages is None and head.id is None:
+            continue  # a head, or a change to one
+        alone = head.messages is None
+        for number, row in enumerate([record.data] if head.messages is None else head.messages, 1):
+            where = record.where if alone else f"{record.where}, message {number}"
+            message = decode(_MESSAGE, Record(bytes(row), where), skips, _SHAPELESS, spoils=_SUMMED)
+            if message is not None:
+                messages[message.id or f"#{len(messages)}"] = message
     return session, list(messages.values())
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from headway.core.task import SessionId
-from headway.trace.sources.claude.rows import NEVER, Row, Tokens, rows
+from headway.trace.sources.claude.rows import NEVER, NO_ROW, Row, Tokens, rows
 from headway.trace.sources.claude.thread import Thread
 from headway.trace.sources.digests import task_id
 from headway.trace.sources.document import Document, Sample
@@ -62,9 +62,9 @@ class IFlow:
             threads: dict[str, Thread] = {}
             answer, answering = 0, False
             for record in document.records(skips):
-                for row in rows(record.data):
-                    if row is None or row.message is None:
-                        skips.add("a line that is not JSON, or not a row of a session", record.where)
+                for row in rows(record, skips):
+                    if row.message is None:
+                        skips.add(NO_ROW, record.where)
                         continue
                     answer += not answering
                     answering = row.type == "assistant"

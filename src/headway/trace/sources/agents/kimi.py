@@ -11,6 +11,7 @@ from headway.core.task import SpanId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.dialogue import Dialogue, spoken
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
@@ -18,6 +19,8 @@ from headway.trace.sources.source import Piece
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Time = Annotated[float, Meta(ge=0, le=1e14)]
 _NEVER: Final = (msgspec.MsgspecError, RecursionError)
+_NO_LINE: Final = "a line that is not JSON, or not of a wire log"
+_SUMMED: Final = {"inputCacheRead": "inputOther", "inputCacheCreation": "inputOther"}
 _AGENT: Final = "Agent"
 _KINDS: Final = frozenset({"context.append_loop_event", "llm.request", "turn.prompt", "usage.record"})
 _CACHE: Final = "Cache reads and writes were added to the input tokens, which this source reports without them."
@@ -123,10 +126,9 @@ class Kimi:
         for document in documents:
             log = _Log(document.name)
             for record in document.records(skips):
-                try:
-                    log.feed(_LINE.decode(record.data))
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not of a wire log", record.where)
+                line = decode(_LINE, record, skips, _NO_LINE, spoils=_SUMMED)
+                if line is not None:
+                    log.feed(line)
             unanswered, pieces = log.finish()
             for _ in range(unanswered):
                 skips.add("a request that was never answered", document.name)

@@ -11,13 +11,13 @@ from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session import separated
 from headway.trace.sources.session.dialogue import Dialogue
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _INPUTS: Final = frozenset({"user_message", "tool_result"})
 _SELLERS: Final = {"claude": "anthropic", "codex": "openai"}
 """Who sells the models that an agent asks, which the record calls the provider."""
@@ -85,10 +85,8 @@ class TraceLab:
         sessions: dict[str, dict[int, _Round]] = {}
         for document in documents:
             for record in separated.records(document, skips):
-                try:
-                    found = _ROUND.decode(record.data)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not a round", record.where)
+                found = decode(_ROUND, record, skips, "a line that is not JSON, or not a round")
+                if found is None:
                     continue
                 rounds = sessions.setdefault(found.session_id, {})
                 if found.round_index in rounds:

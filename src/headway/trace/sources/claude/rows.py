@@ -7,6 +7,10 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
+from headway.trace.sources.document import Record
+from headway.trace.sources.fields.decoding import decode
+from headway.trace.sources.skips import Skips
+
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -111,30 +115,27 @@ _WEB: Final = msgspec.json.Decoder(Web)
 _SPAWNED: Final = msgspec.json.Decoder(Spawned)
 _COMPACTION: Final = msgspec.json.Decoder(_Compaction)
 _TEXTS: Final = msgspec.json.Decoder(str | list[Block])
+_SUMMED: Final = {"cache_read_input_tokens": "input_tokens", "cache_creation_input_tokens": "input_tokens"}
+"""Counts that the whole input is summed up from."""
 NEVER: Final = (msgspec.MsgspecError, RecursionError)
 """What decoding a damaged line may raise."""
+NO_ROW: Final = "a line that is not JSON, or not a row of a session"
 
 
-def rows(data: bytes) -> Iterator[Row | None]:
-    """The rows of a record: itself, or those of a web export; nothing in the place of each that is damaged."""
-    row = _row(data)
-    if row is None or row.type is not None or row.message is not None or b'"loglines"' not in data:
+def rows(record: Record, skips: Skips) -> Iterator[Row]:
+    """The rows of a record: itself, or those of a web export."""
+    row = decode(_ROW, record, skips, NO_ROW, spoils=_SUMMED)
+    if row is None:
+        return
+    if row.type is not None or row.message is not None or b'"loglines"' not in record.data:
         yield row
         return
-    try:
-        lines = _WEB.decode(data).loglines
-    except NEVER:
-        yield None
-        return
-    for line in lines:
-        yield _row(line)
-
-
-def _row(data: bytes | Raw) -> Row | None:
-    try:
-        return _ROW.decode(data)
-    except NEVER:
-        return None
+    web = decode(_WEB, record, skips, NO_ROW)
+    for number, line in enumerate([] if web is None else web.loglines, 1):
+        one = Record(bytes(line), f"{record.where}, row {number}")
+        row = decode(_ROW, one, skips, NO_ROW, spoils=_SUMMED)
+        if row is not None:
+            yield row
 
 
 def spawned(raw: Raw) -> Spawned | None:

@@ -41,7 +41,7 @@ class ClaudeCode:
         for document in documents:
             before = sessions.rows
             for record in separated.records(document, skips):
-                for row in rows(record.data):
+                for row in rows(record, skips):
                     sessions.feed(row, document.name, record.where)
             if sessions.rows == before:
                 skips.add("a session's file without any message", document.name)
@@ -81,11 +81,9 @@ class _Sessions:
         self._started: dict[str, str] = {}
         """By the agent, the tool call that started it, where other rows than the call's own tell."""
 
-    def feed(self, row: Row | None, document: str, where: str) -> None:
+    def feed(self, row: Row, document: str, where: str) -> None:
         """Take a row of a document."""
-        if row is None:
-            self._skips.add("a line that is not JSON, or not a row of a session", where)
-        elif row.message is None and row.type not in _TOLD:
+        if row.message is None and row.type not in _TOLD:
             self._aside(row, document)
         elif self._repeats(row):
             self._skips.add("a row that another one repeats: counted once", where)

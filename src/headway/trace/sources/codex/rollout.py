@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from headway.core.task import SessionId
 from headway.trace.sources.codex.rows import decode
 from headway.trace.sources.codex.thread import Thread, Turn
-from headway.trace.sources.digests import task_id
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.session import separated
 from headway.trace.sources.skips import Skips
@@ -36,14 +34,13 @@ class Codex:
             thread = Thread(document.name)
             threads.append(thread)
             for record in separated.records(document, skips):
-                decoded = decode(record.data)
-                if decoded is None:
-                    skips.add("a line that is not JSON, or not a line of a rollout", record.where)
-                elif why := thread.feed(*decoded):
+                decoded = decode(record, skips)
+                if decoded is not None and (why := thread.feed(*decoded)):
                     skips.add(why, record.where)
             for _ in range(thread.finish()):
                 skips.add("a request that was never answered", document.name)
         alone = _adopt(threads)
+        tools = {span: seconds for thread in threads for span, seconds in thread.tools.took.items()}
         seen: set[str] = set()
         for thread in threads:
             for turn in thread.turns:
@@ -53,8 +50,7 @@ class Codex:
                     skips.add("a turn that another file of the same session holds too: counted once", thread.session)
                     continue
                 seen.add(turn.key)
-                timing = "messages" if turn.timed else "none"
-                yield turn.draft.piece(task_id("codex", turn.key), SessionId(thread.session), timing)
+                yield turn.piece(thread.session, tools)
 
 
 def _is_line(found: dict[str, object]) -> bool:

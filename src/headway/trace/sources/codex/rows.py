@@ -8,8 +8,12 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from headway.core.usage import Usage
+from headway.trace.sources.document import Record
+from headway.trace.sources.fields.decoding import decode as decode_record
+from headway.trace.sources.skips import Skips
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
+Milliseconds = Annotated[float, Meta(ge=0, le=1e14)]
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,9})")
 _HEAD: Final = 400
 """Characters of a tool's output in which it says how it ended."""
@@ -34,6 +38,14 @@ class Counts(Struct, frozen=True):
             reasoning=self.reasoning_output_tokens,
         )
 
+    def repeats(self, before: "Counts | None") -> bool:
+        """Whether nothing was added to counts before it, as far as both tell."""
+        if before is None:
+            return False
+        pairs = [(getattr(self, name), getattr(before, name)) for name in self.__struct_fields__]
+        known = [now == then for now, then in pairs if now is not None and then is not None]
+        return all(known) if known else self == before
+
     def since(self, before: "Counts | None") -> "Counts":
         """What was added to counts that only grow; itself where it did not grow out of them."""
         if before is None:
@@ -43,7 +55,7 @@ class Counts(Struct, frozen=True):
             now, then = cast("int | None", getattr(self, name)), cast("int | None", getattr(before, name))
             if now is not None and then is not None and now < then:
                 return self
-            added[name] = None if now is None else now - (then or 0)
+            added[name] = None if now is None or then is None else now - then
         return Counts(**added)
 
 
@@ -65,6 +77,18 @@ class Named(Struct):
     type: str | None = None
     server: str | None = None
     tool: str | None = None
+
+
+class Duration(Struct):
+    """As the program's own language writes it."""
+
+    secs: Annotated[float, Meta(ge=0, le=1e11)]
+    nanos: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.secs + self.nanos / 1e9
 
 
 class Payload(Struct):
@@ -94,10 +118,11 @@ class Payload(Struct):
     usage: Counts | None = None
     success: bool | None = None
     exit_code: int | None = None
-    duration: Raw = Raw()
+    duration: Duration | None = None
+    duration_ms: Milliseconds | None = None
     started_at_ms: float | None = None
     completed_at_ms: float | None = None
-    time_to_first_token_ms: float | None = None
+    time_to_first_token_ms: Milliseconds | None = None
     error: Raw = field(default=Raw(), name="codex_error_info")
     replacement_history: Raw = Raw()
 
@@ -117,11 +142,6 @@ class Line(Struct):
         if when is None:
             return None
         return (when if when.tzinfo is not None else when.replace(tzinfo=UTC)).timestamp()
-
-
-class _Duration(Struct):
-    secs: float
-    nanos: float = 0.0
 
 
 class _Spawn(Struct):
@@ -158,21 +178,21 @@ class _Text(Struct):
 _LINE: Final = msgspec.json.Decoder(Line)
 _PAYLOAD: Final = msgspec.json.Decoder(Payload)
 _PAYLOADS: Final = msgspec.json.Decoder(list[Payload])
-_DURATION: Final = msgspec.json.Decoder(_Duration)
 _SOURCE: Final = msgspec.json.Decoder(_Source)
 _OUTPUT: Final = msgspec.json.Decoder(str | list[_Text] | _Output)
 _OLD_OUTPUT: Final = msgspec.json.Decoder(_Output)
 NEVER: Final = (msgspec.MsgspecError, RecursionError)
 """What decoding a damaged line may raise."""
+_NO_LINE: Final = "a line that is not JSON, or not a line of a rollout"
 
 
-def decode(data: bytes) -> tuple[Line, Payload] | None:
+def decode(record: Record, skips: Skips) -> tuple[Line, Payload] | None:
     """A line and what it is about, which is the line itself in the oldest format; nothing where it is damaged."""
-    try:
-        line = _LINE.decode(data)
-        return line, line.payload or _PAYLOAD.decode(data)
-    except NEVER:
+    line = decode_record(_LINE, record, skips, _NO_LINE, needed=("timestamp", "created_at"))
+    if line is None:
         return None
+    payload = line.payload or decode_record(_PAYLOAD, record, skips, _NO_LINE)
+    return None if payload is None else (line, payload)
 
 
 def text_of(raw: Raw) -> str:
@@ -207,15 +227,6 @@ def _output(raw: Raw) -> tuple[str, bool | None]:
         if said is not None:
             return said, failed
     return (text_of(value.content) if bytes(value.content) else bytes(raw).decode(errors="replace")), failed
-
-
-def duration(payload: Payload) -> float | None:
-    """Seconds that a tool was measured to take."""
-    try:
-        measured = _DURATION.decode(payload.duration)
-    except NEVER:
-        return None
-    return measured.secs + measured.nanos / 1e9
 
 
 def spawned_by(payload: Payload) -> tuple[str, str | None] | None:

@@ -1,17 +1,21 @@
 """One Codex rollout: from its lines to its turns, each from `task_started` to `task_complete` where it has these."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.prompt import Part
 from headway.core.span import ModelCall
+from headway.core.task import SessionId, SpanId
 from headway.core.usage import Usage
 from headway.trace.sources.codex.call import Call
+from headway.trace.sources.codex.lasted import lay, took_no_time
 from headway.trace.sources.codex.rows import Counts, Info, Line, Payload, asks, history, spawned_by, text_of, word
 from headway.trace.sources.codex.tools import INSIDE, MEASURED, RESULTS, USES, Tools
-from headway.trace.sources.digests import digest, part, span_id
+from headway.trace.sources.digests import digest, part, span_id, task_id
 from headway.trace.sources.session.draft import Draft, first_words
+from headway.trace.sources.source import Piece, Timing
 
 LONGEST: Final = 2000
 """Messages of the longest history that is told call by call; no model's window holds as many."""
@@ -61,6 +65,24 @@ class Turn(Struct, eq=False):
     """Whether the record says where it begins and ends."""
     timed: bool = False
     first: Call | None = None
+    whole: float | None = None
+    """Seconds that it says it took, whatever the times of its lines; so the next, from its start."""
+    first_token: float | None = None
+
+    def piece(self, session: str, tools: Mapping[SpanId, float]) -> Piece:
+        """The task; where its lines' times tell nothing, with the durations that it tells itself.
+
+        Args:
+            session: what it belongs to.
+            tools: seconds that tools were measured to take, by their spans.
+        """
+        told = self.whole is not None or any(entry.id in tools for entry in self.draft.entries)
+        timing: Timing = "messages" if self.timed else "none"
+        if told and took_no_time(self.draft):
+            timing = "durations"
+            lay(self.draft, self.whole, self.first_token, tools)
+        piece = self.draft.piece(task_id("codex", self.key), SessionId(session), timing)
+        return structs.replace(piece, extent=self.whole) if timing == "durations" else piece
 
 
 class Thread:
@@ -80,7 +102,7 @@ class Thread:
         self._call: Call | None = None
         self._last: Call | None = None
         """The call before, whose tokens may yet come."""
-        self._tools = Tools()
+        self.tools = Tools()
         self._history: list[Part] = []
         self._heard: list[Part] = []
         """What came since the last answer began."""
@@ -122,7 +144,7 @@ class Thread:
     def finish(self) -> int:
         """The turns are whole; says how many were never answered, which are left out."""
         self._end(None)
-        self._tools.settle()
+        self.tools.settle()
         asked = len(self.turns)
         self.turns = [turn for turn in self.turns if turn.draft.entries]
         return asked - len(self.turns)
@@ -150,7 +172,7 @@ class Thread:
         elif kind == "turn.completed":
             self._whole(payload, at)
         elif kind in MEASURED or kind == "item_completed":
-            self._tools.clock(self._working(at).draft, payload, self._latest if at is None else at)
+            self.tools.clock(self._working(at).draft, payload, self._latest if at is None else at)
         elif kind in {"error", "stream_error"}:
             self._fail(payload)
         elif kind not in _SILENT:
@@ -166,16 +188,16 @@ class Thread:
             self._answering(at)
         elif kind in USES:
             call = self._answering(at)
-            self._tools.use(self._working(at).draft, call, payload, when)
+            self.tools.use(self._working(at).draft, call, payload, when)
             if self._approves:
                 self._working(at).draft.remarks.append(_APPROVAL)
         elif kind in INSIDE:
             call = self._answering(at)
-            self._tools.inside(
+            self.tools.inside(
                 self._working(at).draft, call, payload, max(call.entry.start, min(self._latest, when)), when
             )
         elif kind in RESULTS:
-            result, why = self._tools.answer(payload, at)
+            result, why = self.tools.answer(payload, at)
             self._heard.append(result)
             self._answered = True
             self._asked = at if at is not None else self._asked
@@ -235,10 +257,12 @@ class Thread:
             return
         if payload.type == "turn_aborted":
             turn.draft.error = "interrupted"
-            self._tools.interrupt(at)
+            self.tools.interrupt(at)
         self._close()
+        turn.whole = None if not payload.duration_ms else payload.duration_ms / 1000
         if payload.time_to_first_token_ms is not None and turn.first is not None:
-            turn.first.began(turn.draft.start + payload.time_to_first_token_ms / 1000)
+            turn.first_token = payload.time_to_first_token_ms / 1000
+            turn.first.began(turn.draft.start + turn.first_token)
             turn.first.settle()
         self._end(at)
 
@@ -325,7 +349,7 @@ class Thread:
         if info is None:
             return
         total, usage = info.total_token_usage, None
-        if total is not None and total != self._total:
+        if total is not None and not total.repeats(self._total):
             usage = (info.last_token_usage or total.since(self._total)).usage()
             self._total = total
         elif info.prompt is not None or info.completion is not None:

@@ -8,7 +8,7 @@ from headway.core.prompt import Part
 from headway.core.span import ToolUse
 from headway.core.task import SpanId
 from headway.trace.sources.codex.call import Call
-from headway.trace.sources.codex.rows import Payload, duration, output, text_of
+from headway.trace.sources.codex.rows import Payload, output, text_of
 from headway.trace.sources.digests import arguments_digest, part, span_id
 from headway.trace.sources.session.draft import Draft, Entry
 
@@ -48,6 +48,8 @@ class Tools:
     def __init__(self) -> None:
         self._all: dict[str, _Tool] = {}
         self._open: dict[str, _Tool] = {}
+        self.took: dict[SpanId, float] = {}
+        """Seconds that tools were measured to take, by their spans."""
 
     def use(self, draft: Draft, call: Call, payload: Payload, at: float) -> None:
         """A response asks for a tool, at this time."""
@@ -88,7 +90,7 @@ class Tools:
             self._item(payload)
             return
         tool = self._all.get(payload.call_id or "")
-        seconds = duration(payload)
+        seconds = None if payload.duration is None else payload.duration.seconds
         if tool is None:
             named = payload.invocation
             name = MEASURED[payload.type or ""] if named is None or named.tool is None else named.tool
@@ -98,6 +100,7 @@ class Tools:
         if seconds is not None:
             tool.entry.start, tool.entry.end = max(tool.entry.start, at - seconds), at
             tool.measured = True
+            self.took[tool.entry.id] = seconds
             self._close(tool)
         if payload.exit_code is not None:
             tool.failed = payload.exit_code != 0
@@ -132,6 +135,7 @@ class Tools:
         tool = self._all.get(payload.item.id or "") if payload.item is not None else None
         if tool is not None and start and end and end >= start:
             tool.entry.start, tool.entry.end, tool.measured = start / 1000, end / 1000, True
+            self.took[tool.entry.id] = (end - start) / 1000
 
     def _close(self, tool: _Tool) -> None:
         self._open.pop(tool.key, None)

@@ -10,6 +10,7 @@ from headway.core.prompt import Part
 from headway.core.span import ToolCallRef
 from headway.core.usage import Usage
 from headway.trace.sources.fields.messages import Message, Parts, messages
+from headway.wire.salvage import salvage
 
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 _MOST: Final = 1e9
@@ -51,6 +52,9 @@ class Counts(Struct):
             _first(self.cache_creation_input_tokens, into.cache_write_tokens, into.cache_creation_tokens),
             out.reasoning_tokens,
         )
+
+
+_COUNTS: Final = msgspec.json.Decoder(Counts)
 
 
 class Response(Struct):
@@ -125,12 +129,11 @@ def _first(*counts: int | None) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def as_response(value: object) -> Response | None:
-    """A response out of what JSON decodes to; ``None`` where it is none."""
-    try:
-        return msgspec.convert(value, Response)
-    except msgspec.ValidationError:
+def as_counts(value: object) -> Counts | None:
+    """Counts out of what JSON decodes to, without those that are none; ``None`` where it is no object at all."""
+    if not isinstance(value, dict):
         return None
+    return salvage(_COUNTS, msgspec.json.encode(value))[0]
 
 
 def _listed(value: object) -> list[object]:

@@ -8,8 +8,9 @@ import msgspec
 
 _MOST: Final = 10**15
 """A count above this is no count."""
-NO_COUNT: Final = "a token count that cannot be one: negative, not whole, too large or no number"
-"""Why a count is left unknown that the record gives."""
+NO_COUNT: Final = "a token count that cannot be one (negative, not whole, too large or no number): {}"
+"""Why a count is left unknown that the record gives under a name."""
+NO_NUMBER: Final = "a number that is none, left unknown: {}"
 _WORDS: Final = {"true": True, "false": False, "success": True, "error": False}
 _LARGEST: Final = 1e300
 """Integers of JSON may be larger than any float."""
@@ -56,10 +57,10 @@ def count(value: object) -> int | None:
     return int(found) if found is not None and 0 <= found < _MOST and found.is_integer() else None
 
 
-def impossible(values: Iterable[object]) -> int:
-    """How many of them are given as a number of things, but cannot be one: negative, broken, infinite, or no number."""
-    odd = [value for value in values if not (value is None or (type(value) is int and 0 <= value < _MOST))]
-    return sum(count(value) is None for value in odd if value != "")
+def impossible(values: Iterable[tuple[str, object]]) -> list[str]:
+    """Names of those given as a number of things that cannot be one: negative, broken, infinite, or no number."""
+    odd = [one for one in values if not (one[1] is None or (type(one[1]) is int and 0 <= one[1] < _MOST))]
+    return [name for name, value in odd if value != "" and count(value) is None]
 
 
 def truth(value: object) -> bool | None:

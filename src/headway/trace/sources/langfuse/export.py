@@ -8,21 +8,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, cast
 
-import msgspec
-from msgspec import Raw, structs
+from msgspec import structs
 
 from headway.core.span import ModelCall, Span
 from headway.core.task import TaskId
 from headway.core.usage import Usage
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import NO_TIME
 from headway.trace.sources.fields.failures import FAILED, failure
 from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.langchain import tool_result
 from headway.trace.sources.fields.messages import Parts, decoded
-from headway.trace.sources.fields.scalars import NO_COUNT
+from headway.trace.sources.fields.scalars import NO_COUNT, NO_NUMBER
 from headway.trace.sources.langfuse.rows import KINDS, Observation, Trace, is_row, row, rows
-from headway.trace.sources.langfuse.usage import cost_of, counted, impossible_counts
+from headway.trace.sources.langfuse.usage import cost_of, counted, impossible_costs, impossible_counts
 from headway.trace.sources.otel.attributes import Facts, facts
 from headway.trace.sources.otel.beeai import event
 from headway.trace.sources.otel.exchange import asked
@@ -65,11 +65,8 @@ class Langfuse:
         parts = Parts()
         for document in documents:
             for record in document.records(skips):
-                try:
-                    for raw in rows(record):
-                        _take(raw, record.where, traces, parts, skips)
-                except (msgspec.DecodeError, RecursionError):
-                    skips.add("a record that is broken or holds no rows of Langfuse's", record.where)
+                for row_ in rows(record, skips):
+                    _take(row_, traces, parts, skips)
         while traces:
             trace = traces.pop(next(iter(traces)))
             if trace.spans:
@@ -150,26 +147,29 @@ class _Trace:
         return finished(self.task, self.spans, title, session, remarks)
 
 
-def _take(raw: Raw, where: str, traces: dict[TaskId, _Trace], parts: Parts, skips: Skips) -> None:
-    try:
-        found = row(raw)
-        match found:
-            case str():
-                next(reversed(traces.values()), _Trace(TaskId(""), where)).listed = True
-            case Trace():
-                task = task_of(_NAME, found.id)
-                traces.setdefault(task, _Trace(task, where)).head(found)
-            case Observation():
-                start = instant(found.start_time)
-                if start is None:
-                    skips.add("an observation whose start is no time", where)
-                    return
-                task = task_of(_NAME, found.trace_id or found.id)
-                traces.setdefault(task, _Trace(task, where)).add(found, start, parts)
-                for _ in range(impossible_counts(found)):
-                    skips.add(NO_COUNT, where)
-    except (msgspec.DecodeError, RecursionError):
-        skips.add("a trace or observation that is broken or in no known shape", where)
+def _take(record: Record, traces: dict[TaskId, _Trace], parts: Parts, skips: Skips) -> None:
+    found, where = row(record, skips), record.where
+    match found:
+        case None:
+            pass
+        case str():
+            next(reversed(traces.values()), _Trace(TaskId(""), where)).listed = True
+        case Trace():
+            task = task_of(_NAME, found.id)
+            traces.setdefault(task, _Trace(task, where)).head(found)
+        case Observation():
+            start = instant(found.start_time)
+            if start is None:
+                skips.add("an observation whose start is no time", where)
+                return
+            task = task_of(_NAME, found.trace_id or found.id)
+            traces.setdefault(task, _Trace(task, where)).add(found, start, parts)
+            if found.end_time is not None and instant(found.end_time) is None:
+                skips.add(NO_TIME.format("endTime"), where)
+            for name in impossible_counts(found):
+                skips.add(NO_COUNT.format(name), where)
+            for name in impossible_costs(found):
+                skips.add(NO_NUMBER.format(name), where)
 
 
 def _spoken(row: Observation, task: TaskId, start: float) -> tuple[RawSpan, Facts]:

@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from headway.trace.sources.document import Record
+from headway.trace.sources.fields.decoding import decode
+from headway.trace.sources.skips import Skips
 
 Number = int | float | None
 
@@ -30,8 +32,8 @@ _TRACE: Final = ({"id", "timestamp", "userId", "sessionId"}, {"id", "timestamp",
 class LegacyUsage(Struct):
     """Token counts until version 3 of the server."""
 
-    input: Number = None
-    output: Number = None
+    input: object = None
+    output: object = None
     unit: str | None = None
 
 
@@ -50,11 +52,11 @@ class Observation(Struct, rename="camel", kw_only=True):
     trace_name: str | None = None
     model: str | None = None
     provided_model_name: str | None = None
-    usage_details: dict[str, Number] | None = None
+    usage_details: dict[str, object] | None = None
     usage: LegacyUsage | None = None
-    cost_details: dict[str, Number] | None = None
-    provided_cost_details: dict[str, Number] | None = None
-    calculated_total_cost: Number = None
+    cost_details: dict[str, object] | None = None
+    provided_cost_details: dict[str, object] | None = None
+    calculated_total_cost: object = None
     level: str | None = None
     status_message: str | None = None
     input: object = None
@@ -80,31 +82,24 @@ class _Envelope(Struct):
     data: list[Raw] | None = None
 
 
-def rows(record: Record) -> Iterator[Raw]:
-    """The traces and observations in a record, each by itself, undecoded; ids in place of observations among them.
-
-    Raises:
-        msgspec.DecodeError: the record is no JSON, or what should hold rows does not.
-    """
-    yield from _split(Raw(record.data), pages=2)
+def rows(record: Record, skips: Skips) -> Iterator[Record]:
+    """The traces and observations in a record, each by itself, undecoded; ids in place of observations among them."""
+    yield from _split(record, skips, pages=2)
 
 
-def row(raw: Raw) -> Observation | Trace | str:
-    """One of them, decoded; the id of an observation where nothing more is said of it.
-
-    Raises:
-        msgspec.DecodeError: it is in no known shape.
-    """
-    value = cast("object", msgspec.json.decode(raw))
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        found = cast("dict[str, object]", value)
-        if any("_" in key for key in found):  # blob storage writes snake_case
-            value = found = {_CAMEL.get(key, key): held for key, held in found.items()}
-        if "startTime" not in found and "timestamp" in found:
-            return msgspec.convert(found, Trace)
-    return msgspec.convert(value, Observation)
+def row(record: Record, skips: Skips) -> Observation | Trace | str | None:
+    """One of them, decoded; the id of an observation where nothing more is said of it."""
+    if record.data.lstrip()[:1] == b'"':
+        return decode(_TEXT, record, skips, _SHAPELESS)
+    found = decode(_FIELDS, record, skips, _SHAPELESS)
+    if found is None:
+        return None
+    if any("_" in key for key in found):  # blob storage writes snake_case
+        found = {_CAMEL.get(key, key): held for key, held in found.items()}
+        record = Record(msgspec.json.encode(found), record.where)
+    if "startTime" not in found and "timestamp" in found:
+        return decode(_OF_TRACE, record, skips, _SHAPELESS)
+    return decode(_OF_OBSERVATION, record, skips, _SHAPELESS)
 
 
 def is_row(value: object) -> bool:
@@ -124,24 +119,38 @@ def is_row(value: object) -> bool:
     )
 
 
-def _split(raw: Raw, pages: int) -> Iterator[Raw]:
-    if bytes(raw).lstrip()[:1] == b"[":
+def _split(record: Record, skips: Skips, pages: int) -> Iterator[Record]:
+    first = record.data.lstrip()[:1]
+    if first == b"[":
         if pages:
-            for found in msgspec.json.decode(raw, type=list[Raw]):
-                yield from _split(found, pages - 1)
+            for found in decode(_LISTED, record, skips, _NO_ROWS) or ():
+                yield from _split(Record(bytes(found), record.where), skips, pages - 1)
         return
-    if bytes(raw).lstrip()[:1] != b"{":
-        yield raw
+    if first != b"{":
+        yield record
         return
-    held = msgspec.json.decode(raw, type=_Envelope)
+    held = decode(_ENVELOPE, record, skips, _NO_ROWS)
+    if held is None:
+        return
     if held.observations is not None:
-        yield held.trace if bytes(held.trace)[:1] == b"{" else raw
-        yield from held.observations
+        yield Record(bytes(held.trace), record.where) if bytes(held.trace)[:1] == b"{" else record
+        for found in held.observations:
+            yield Record(bytes(found), record.where)
     elif held.data is not None and pages:
         for found in held.data:
-            yield from _split(found, pages - 1)
+            yield from _split(Record(bytes(found), record.where), skips, pages - 1)
     else:
-        yield raw
+        yield record
+
+
+_FIELDS: Final = msgspec.json.Decoder(dict[str, Raw])
+_TEXT: Final = msgspec.json.Decoder(str)
+_LISTED: Final = msgspec.json.Decoder(list[Raw])
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_OF_TRACE: Final = msgspec.json.Decoder(Trace)
+_OF_OBSERVATION: Final = msgspec.json.Decoder(Observation)
+_NO_ROWS: Final = "a record that is broken or holds no rows of Langfuse's"
+_SHAPELESS: Final = "a trace or observation that is broken or in no known shape"
 
 
 _CAMEL: Final = {

@@ -12,7 +12,7 @@ from msgspec import Struct
 from headway.core.money import MicroUsd
 from headway.core.usage import Usage
 from headway.trace.sources.fields.completions import inclusive, micro_usd
-from headway.trace.sources.fields.scalars import count, impossible
+from headway.trace.sources.fields.scalars import count, impossible, number
 from headway.trace.sources.langfuse.rows import Observation
 
 _INPUT: Final = ("input", "input_tokens", "prompt_tokens", "promptTokens")
@@ -66,6 +66,8 @@ def counted(row: Observation) -> Counted:
     details = _details(row)
     given, written = _named(details, _INPUT), _named(details, _OUTPUT)
     read, cached = _named(details, _READ), _named(details, _WRITTEN)
+    if impossible([(name, details.get(name)) for name in (*_READ, *_WRITTEN)]):
+        given = None  # whether it holds what the cache gave, and how much that was, cannot be told
     thought = _named(details, _THOUGHT)
     total = count(details.get("total"))
     held = (read or 0) + (cached or 0)
@@ -80,10 +82,20 @@ def counted(row: Observation) -> Counted:
     return Counted(plain, "assumed")
 
 
-def impossible_counts(row: Observation) -> int:
-    """How many token counts of an observation are given but cannot be."""
+def impossible_counts(row: Observation) -> list[str]:
+    """Names of the token counts of an observation that are given but cannot be."""
     details = _details(row)
-    return impossible([details.get(name) for name in (*_INPUT, *_OUTPUT, *_READ, *_WRITTEN, *_THOUGHT)])
+    return impossible([(name, details.get(name)) for name in (*_INPUT, *_OUTPUT, *_READ, *_WRITTEN, *_THOUGHT)])
+
+
+def impossible_costs(row: Observation) -> list[str]:
+    """Names of the sums of money that are given but are no numbers."""
+    told = {
+        "providedCostDetails.total": (row.provided_cost_details or {}).get("total"),
+        "costDetails.total": (row.cost_details or {}).get("total"),
+        "calculatedTotalCost": row.calculated_total_cost,
+    }
+    return [name for name, value in told.items() if value not in (None, "") and number(value) is None]
 
 
 def cost_of(row: Observation, *, trusted: bool) -> MicroUsd | None:
@@ -94,7 +106,7 @@ def cost_of(row: Observation, *, trusted: bool) -> MicroUsd | None:
     if not trusted:
         return None
     reckoned = _number(row.cost_details, "total")
-    return micro_usd(row.calculated_total_cost or None if reckoned is None else reckoned)
+    return micro_usd(number(row.calculated_total_cost) or None if reckoned is None else reckoned)
 
 
 def _whole_output(
@@ -117,5 +129,5 @@ def _named(details: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     return next((found for name in names if (found := count(details.get(name))) is not None), None)
 
 
-def _number(details: Mapping[str, int | float | None] | None, name: str) -> float | None:
-    return None if details is None else details.get(name)
+def _number(details: Mapping[str, object] | None, name: str) -> float | None:
+    return None if details is None else number(details.get(name))

@@ -11,7 +11,8 @@ from headway.core.span import ModelCall, Retrieval, Span
 from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.document import Document, Sample
-from headway.trace.sources.fields.completions import Counts, inclusive, micro_usd
+from headway.trace.sources.fields.completions import as_counts, inclusive, micro_usd
+from headway.trace.sources.fields.decoding import NO_TIME
 from headway.trace.sources.fields.failures import failure
 from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.instants import instant
@@ -81,14 +82,15 @@ def _tasks(written: dict[str, list[Fields]], where: dict[str, str], skips: Skips
     traces: dict[TaskId, _Trace] = {}
     parts = Parts()
     for key in list(written):
-        try:
-            run = merged(written.pop(key))
-            task = task_of(_NAME, run.trace_id)
-            traces.setdefault(task, _Trace(task)).add(run, parts)
-            for _ in range(impossible(_counts(run))):
-                skips.add(NO_COUNT, where[key])
-        except (msgspec.ValidationError, RecursionError):
-            skips.add("a run that says no time of its start, or in no known shape", where[key])
+        run = merged(written.pop(key), where[key], skips)
+        if run is None:
+            continue
+        task = task_of(_NAME, run.trace_id)
+        traces.setdefault(task, _Trace(task)).add(run, parts)
+        if run.end_time is not None and instant(run.end_time) is None:
+            skips.add(NO_TIME.format("end_time"), where[key])
+        for name in impossible(_counts(run)):
+            skips.add(NO_COUNT.format(name), where[key])
     for trace in traces.values():
         yield trace.piece()
 
@@ -225,24 +227,23 @@ def _usage(run: Run) -> Usage | None:
                 count(out.get("reasoning")),
             )
     for held in (outputs.get("usage"), _fields(outputs.get("llm_output")).get("token_usage")):
-        try:
-            return msgspec.convert(held, Counts).usage()
-        except msgspec.ValidationError:
-            continue
+        counts = as_counts(held)
+        if counts is not None:
+            return counts.usage()
     return None
 
 
-def _counts(run: Run) -> Iterator[object]:
-    """All token counts that a run gives, wherever it gives them; costs stand beside them."""
+def _counts(run: Run) -> Iterator[tuple[str, object]]:
+    """All token counts that a run gives, wherever it gives them, by name; costs stand beside them."""
     outputs = _fields(run.outputs)
-    yield from (run.prompt_tokens, run.completion_tokens)
+    yield from (("prompt_tokens", run.prompt_tokens), ("completion_tokens", run.completion_tokens))
     told = [_fields(held.get("usage_metadata")) for held in (outputs, _message(outputs))]
     told += [_fields(outputs.get("usage")), _fields(_fields(outputs.get("llm_output")).get("token_usage"))]
     for held in told:
-        yield from (value for name, value in held.items() if name.endswith("_tokens"))
+        yield from ((name, value) for name, value in held.items() if name.endswith("_tokens"))
     for held in told[:2]:
         for name in ("input_token_details", "output_token_details"):
-            yield from _fields(held.get(name)).values()
+            yield from ((f"{name}.{kind}", value) for kind, value in _fields(held.get(name)).items())
 
 
 def _message(outputs: Fields) -> Fields:

@@ -7,7 +7,9 @@ from typing import Annotated, Final, cast
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from headway.trace.sources.fields.decoding import convert
 from headway.trace.sources.fields.instants import instant
+from headway.trace.sources.skips import Skips
 
 Fields = dict[str, object]
 
@@ -98,12 +100,8 @@ def key_of(record: Fields) -> str | None:
     return places[-1][1] if places else None
 
 
-def merged(records: list[Fields]) -> Run:
-    """What a run came to: later records complete earlier ones.
-
-    Raises:
-        msgspec.ValidationError: something in it is of the wrong type, or it is not told when it began.
-    """
+def merged(records: list[Fields], where: str, skips: Skips) -> Run | None:
+    """What a run came to: later records complete earlier ones; nothing where it is not told when it began."""
     whole: Fields = {}
     for record in records:
         whole |= {key: value for key, value in record.items() if value not in (None, {}, [])}
@@ -113,7 +111,7 @@ def merged(records: list[Fields]) -> Run:
     whole["id"] = key_of(whole)
     whole["trace_id"] = whole.get("trace_id") or (places[0][1] if places else whole["id"])
     whole["parent_run_id"] = whole.get("parent_run_id") or (places[-2][1] if len(places) > 1 else None)
-    return msgspec.convert(whole, Run)
+    return convert(Run, whole, where, skips, "a run that says no time of its start, or in no known shape")
 
 
 def _nested(raw: Raw, above: Fields | None, depth: int = _DEEPEST) -> Iterator[Fields]:

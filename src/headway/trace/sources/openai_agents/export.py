@@ -10,6 +10,7 @@ from headway.core.span import ModelCall, Span
 from headway.core.task import TaskId
 from headway.trace.sources.digests import digest, task_id
 from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import NO_TIME, decode
 from headway.trace.sources.fields.failures import failure
 from headway.trace.sources.fields.identities import span_of, task_of
 from headway.trace.sources.fields.instants import instant
@@ -49,6 +50,11 @@ class _Page(Struct):
     version: str | None = msgspec.field(default=None, name="$schemaVersion")
 
 
+_PAGE: Final = msgspec.json.Decoder(_Page)
+_LISTED: Final = msgspec.json.Decoder(list[Raw])
+_NO_SPANS: Final = "a record that is broken or holds no spans"
+
+
 class OpenAIAgents:
     """Importer of what a trace processor of the SDK writes, and of ``RunState``."""
 
@@ -74,16 +80,12 @@ class OpenAIAgents:
         parts = Parts()
         for document in documents:
             for record in document.records(skips):
-                try:
-                    items = _items(record.data)
-                except (msgspec.DecodeError, RecursionError):
-                    skips.add("a record that is broken or holds no spans", record.where)
-                    continue
-                if items is None:
+                page = _page(record, skips)
+                if page is not None and page.version is not None:
                     yield from _state(record, skips)
-                    continue
-                for raw in items:
-                    _take(raw, record.where, traces, parts, skips)
+                elif page is not None:
+                    for raw in [Raw(record.data)] if page.data is None else page.data:
+                        _take(Record(bytes(raw), record.where), traces, parts, skips)
         for trace in traces.values():
             if trace.spans:
                 yield trace.piece()
@@ -131,31 +133,30 @@ class _Trace:
         return finished(self.task, self.spans, title, self.session, remarks)
 
 
-def _items(data: bytes) -> list[Raw] | None:
-    """The traces and spans in a record; ``None`` where it is the state of a run."""
-    if data.lstrip()[:1] == b"[":
-        return msgspec.json.decode(data, type=list[Raw])
-    page = msgspec.json.decode(data, type=_Page)
-    if page.version is not None:
-        return None
-    return [Raw(data)] if page.data is None else page.data
+def _page(record: Record, skips: Skips) -> _Page | None:
+    """What a record holds: traces and spans, one of these, or the state of a run."""
+    if record.data.lstrip()[:1] == b"[":
+        items = decode(_LISTED, record, skips, _NO_SPANS)
+        return None if items is None else _Page(data=items)
+    return decode(_PAGE, record, skips, _NO_SPANS)
 
 
-def _take(raw: Raw, where: str, traces: dict[TaskId, _Trace], parts: Parts, skips: Skips) -> None:
-    try:
-        item = ITEM.decode(raw)
-        if isinstance(item, TraceItem):
-            task = task_of(_NAME, item.id)
-            traces.setdefault(task, _Trace(task, where)).session = item.group_id
-            return
-        start = instant(item.started_at)
-        if start is None:
-            skips.add("a span that never started", where)
-            return
-        task = task_of(_NAME, item.trace_id)
-        traces.setdefault(task, _Trace(task, where)).add(item, start, parts)
-    except (msgspec.DecodeError, RecursionError):
-        skips.add("a trace or span that is broken or of an unknown type", where)
+def _take(record: Record, traces: dict[TaskId, _Trace], parts: Parts, skips: Skips) -> None:
+    item = decode(ITEM, record, skips, "a trace or span that is broken or of an unknown type")
+    if item is None:
+        return
+    if isinstance(item, TraceItem):
+        task = task_of(_NAME, item.id)
+        traces.setdefault(task, _Trace(task, record.where)).session = item.group_id
+        return
+    start = instant(item.started_at)
+    if start is None:
+        skips.add("a span that never started", record.where)
+        return
+    if item.ended_at is not None and instant(item.ended_at) is None:
+        skips.add(NO_TIME.format("ended_at"), record.where)
+    task = task_of(_NAME, item.trace_id)
+    traces.setdefault(task, _Trace(task, record.where)).add(item, start, parts)
 
 
 def _spoken(item: SpanItem, task: TaskId, start: float) -> tuple[RawSpan, Facts]:
@@ -207,13 +208,11 @@ def _said(item: SpanItem) -> tuple[str, Facts]:  # noqa: PLR0911 - one for each 
 
 
 def _state(record: Record, skips: Skips) -> Iterator[Piece]:
-    try:
-        state = STATE.decode(record.data)
-        key = digest(record.data.decode(errors="replace"))
-        run = run_of(state, task_id(_NAME, key), key)
-    except (msgspec.DecodeError, RecursionError):
-        skips.add("a saved state that is broken or of an unknown version", record.where)
+    state = decode(STATE, record, skips, "a saved state that is broken or of an unknown version")
+    if state is None:
         return
+    key = digest(record.data.decode(errors="replace"))
+    run = run_of(state, task_id(_NAME, key), key)
     if run is None:
         skips.add("a saved state that keeps neither calls nor what each of them used", record.where)
     else:

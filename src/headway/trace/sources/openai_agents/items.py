@@ -109,8 +109,8 @@ class SpanItem(Struct, tag_field="object", tag="trace.span"):
 
     id: Annotated[str, Meta(min_length=1)]
     trace_id: Annotated[str, Meta(min_length=1)]
-    started_at: str | None
     span_data: Data
+    started_at: str | None = None
     ended_at: str | None = None
     parent_id: str | None = None
     error: SpanError | None = None

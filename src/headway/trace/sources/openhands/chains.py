@@ -14,6 +14,8 @@ class Logged(Struct, kw_only=True):
 
     start: float
     end: float
+    timed: bool = True
+    """Whether it is known how long it took; else it is only known that it had ended by ``end``."""
     id: str
     model: str
     prompt: tuple[Part, ...]

@@ -11,6 +11,7 @@ from headway.core.span import ModelCall
 from headway.core.task import SessionId
 from headway.trace.sources.digests import digest, span_id, task_id
 from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.openhands.meter import Account, accounts
 from headway.trace.sources.openhands.rows import (
     EVENT,
@@ -35,11 +36,22 @@ _LAID: Final = "Calls are laid one after the other: the state tells how long eac
 class _Kind(Struct):
     """What tells one kind of row from another."""
 
-    kind: str | None = None
+    kind: object = None
     action: object = None
     observation: object = None
+
+
+class _Page(Struct):
+    """What may hold rows."""
+
     items: list[Raw] | None = None
     history: list[Raw] | None = None
+
+
+_KIND: Final = msgspec.json.Decoder(_Kind)
+_PAGE: Final = msgspec.json.Decoder(_Page)
+_LISTED: Final = msgspec.json.Decoder(list[Raw])
+_SHAPELESS: Final = "an event or state in no known shape"
 
 
 class OpenHands:
@@ -118,29 +130,31 @@ class _Kept:
 
 
 def _rows(record: Record, skips: Skips) -> Iterator[Event | OldEvent | State]:
-    try:
-        found = _split(record.data)
-    except (msgspec.DecodeError, RecursionError):
-        skips.add("a record that is broken", record.where)
-        return
-    for raw in found:
-        try:
-            kind = msgspec.json.decode(raw, type=_Kind)
-            if kind.kind is not None:
-                yield EVENT.decode(raw)
-            elif kind.action is not None or kind.observation is not None:
-                yield OLD_EVENT.decode(raw)
-            else:
-                yield STATE.decode(raw)
-        except (msgspec.DecodeError, RecursionError):
-            skips.add("an event or state in no known shape", record.where)
+    for row in _split(record, skips):
+        kind = decode(_KIND, row, skips, _SHAPELESS)
+        if kind is None:
+            continue
+        if kind.kind is not None:
+            found = decode(EVENT, row, skips, _SHAPELESS)
+        elif kind.action is not None or kind.observation is not None:
+            found = decode(OLD_EVENT, row, skips, _SHAPELESS)
+        else:
+            found = decode(STATE, row, skips, _SHAPELESS)
+        if found is not None:
+            yield found
 
 
-def _split(data: bytes) -> list[Raw]:
-    if data.lstrip()[:1] == b"[":
-        return msgspec.json.decode(data, type=list[Raw])
-    page = msgspec.json.decode(data, type=_Kind)
-    return page.items or page.history or [Raw(data)]
+def _split(record: Record, skips: Skips) -> Iterator[Record]:
+    """The rows in a record, or the one that it is."""
+    if record.data.lstrip()[:1] == b"[":
+        listed = decode(_LISTED, record, skips, "a record that is broken")
+    else:
+        page = decode(_PAGE, record, skips, "a record that is broken")
+        listed = None if page is None else page.items or page.history
+        if page is not None and not listed:
+            yield record
+    for number, raw in enumerate(listed or (), 1):
+        yield Record(bytes(raw), f"{record.where}, row {number}")
 
 
 def _state(state: State, made: list[Account]) -> Piece:
@@ -150,9 +164,9 @@ def _state(state: State, made: list[Account]) -> Piece:
     now = 0.0
     for number, one in enumerate(made):
         work = ModelCall(model=one.model, usage=one.usage, cost=one.cost)
-        end = now + (one.seconds or 0.0)
+        end = None if one.seconds is None else now + one.seconds
         draft.call(span_id(key, "call", str(number)), now, end, work)
-        now = end
-    timed = all(one.seconds is not None for one in made)
+        now = now if end is None else end
+    timed = any(one.seconds is not None for one in made)
     draft.remarks += [_LAID] if timed else []
     return draft.piece(task_id(key), SessionId(state.id or key), "durations" if timed else "none")

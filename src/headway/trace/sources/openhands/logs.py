@@ -14,7 +14,8 @@ from headway.core.task import SessionId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, digest, span_id, task_id
 from headway.trace.sources.document import Document, Record, Sample
-from headway.trace.sources.fields.completions import answer, as_response, micro_usd, tool_calls
+from headway.trace.sources.fields.completions import Response, answer, micro_usd, tool_calls
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.messages import Parts, messages, one
 from headway.trace.sources.openhands.chains import Logged, Turn, conversations
@@ -34,13 +35,16 @@ class _Error(Struct):
 
 
 class _Log(Struct):
-    latency_sec: float
+    latency_sec: float | None = None
     timestamp: float | None = None
     messages: list[object] | None = None
     input: object = None
-    response: object = None
+    response: Response | None = None
     cost: float | None = None
     error: _Error | None = None
+
+
+_LOG: Final = msgspec.json.Decoder(_Log)
 
 
 class OpenHandsLlm:
@@ -65,11 +69,10 @@ class OpenHandsLlm:
         parts = Parts()
         for document in documents:
             for record in document.records(skips):
-                try:
-                    logged = _logged(record, PurePath(document.name).name, parts)
-                except (msgspec.DecodeError, RecursionError):
-                    skips.add("a log that is broken or in no known shape", record.where)
+                log = decode(_LOG, record, skips, "a log that is broken or in no known shape")
+                if log is None:
                     continue
+                logged = _logged(log, record, PurePath(document.name).name, parts)
                 if logged is None:
                     skips.add("a log without the time of its call", record.where)
                 else:
@@ -79,21 +82,21 @@ class OpenHandsLlm:
                 yield from _tasks(turns, parts)
 
 
-def _logged(record: Record, name: str, parts: Parts) -> Logged | None:
-    log = msgspec.json.decode(record.data, type=_Log)
+def _logged(log: _Log, record: Record, name: str, parts: Parts) -> Logged | None:
     named = _FILE.match(name)
     end = instant(log.timestamp) or (instant(float(named["time"])) if named else None)
     if end is None:
         return None
-    response = as_response(log.response)
+    response, lasted = log.response, log.latency_sec
     asked = messages(log.messages if log.messages is not None else log.input, "user")
     raw = [cast("dict[str, object]", held) for held in log.messages or () if isinstance(held, dict)]
     results = {str(held["tool_call_id"]): parts.of(one(held, "tool")) for held in raw if held.get("tool_call_id")}
     users = [message.text for message in asked if message.role == "user" and message.text]
     model = response.model if response is not None else None
     return Logged(
-        start=end - min(max(log.latency_sec, 0.0), end),
+        start=end if lasted is None else end - min(max(lasted, 0.0), end),
         end=end,
+        timed=lasted is not None,
         id=(response.id if response is not None else None) or digest(record.data.decode(errors="replace")),
         model=model or (named["model"].replace("__", "/") if named else "unknown"),
         prompt=tuple([parts.of(message) for message in asked]),
@@ -139,7 +142,7 @@ def _call(draft: Draft, call: Logged, parts: Parts) -> None:
         prompt=call.prompt,
         answer=answer(call.said, parts),
     )
-    draft.call(span_id(call.id, "call"), call.start, call.end, work, call.error)
+    draft.call(span_id(call.id, "call"), call.start, call.end if call.timed else None, work, call.error)
 
 
 def _tools(draft: Draft, call: Logged, after: Logged) -> None:

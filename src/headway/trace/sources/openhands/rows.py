@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from headway.core.usage import Usage
-from headway.trace.sources.fields.completions import Count, inclusive
+from headway.trace.sources.fields.completions import Count, Response, inclusive
 
 PASSED_OVER: Final = frozenset(
     {
@@ -30,11 +30,11 @@ class Tokens(Struct):
     """Token counts, of one call or of all so far."""
 
     model: str = ""
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
-    cache_read_tokens: Count = 0
-    cache_write_tokens: Count = 0
-    reasoning_tokens: Count = 0
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
     per_turn_token: Count = 0
     """Prompt and completion of the last call alone."""
     response_id: str = ""
@@ -61,14 +61,14 @@ class Latency(Struct):
 class Cost(Struct):
     """What a call cost, in US dollars."""
 
-    cost: float = 0.0
+    cost: float | None = None
 
 
 class Metrics(Struct):
     """What one use of a model came to so far."""
 
     model_name: str = "unknown"
-    accumulated_cost: float = 0.0
+    accumulated_cost: float | None = None
     accumulated_token_usage: Tokens | None = None
     token_usages: tuple[Tokens, ...] = ()
     response_latencies: tuple[Latency, ...] = ()
@@ -138,7 +138,7 @@ class ToolCallMetadata(Struct):
 
     function_name: str | None = None
     tool_call_id: str | None = None
-    model_response: object = None
+    model_response: Response | None = None
 
 
 class OldEvent(Struct):

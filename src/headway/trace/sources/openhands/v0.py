@@ -9,7 +9,7 @@ from headway.core.span import ModelCall, ToolUse
 from headway.core.task import SessionId, SpanId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, span_id, task_id
-from headway.trace.sources.fields.completions import answer, as_response, tool_calls
+from headway.trace.sources.fields.completions import answer, tool_calls
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.messages import Message, Parts, plain
 from headway.trace.sources.openhands.rows import OldEvent
@@ -27,6 +27,7 @@ _DONE: Final = frozenset({"message", "finish", "reject", "think"})
 
 
 class _Pending(Struct, frozen=True):
+    draft: Draft
     name: str
     call: str | None
     by: SpanId | None
@@ -67,6 +68,9 @@ class Trajectory:
     def pieces(self) -> Iterator[Piece]:
         """Its tasks."""
         session = SessionId(self._key)
+        for number, pending in self._pending.items():
+            work = ToolUse(name=pending.name, call_id=pending.call, issued_by=pending.by, inferred=True)
+            pending.draft.tool(span_id(self._key, "tool", f"of {number}"), pending.since, None, work)
         for draft in self._drafts:
             if draft.entries:
                 yield draft.piece(task_id("openhands", draft.root), session, "messages")
@@ -90,7 +94,7 @@ class Trajectory:
 
     def _act(self, event: OldEvent, action: str) -> None:
         metadata = event.tool_call_metadata
-        response = None if metadata is None else as_response(metadata.model_response)
+        response = None if metadata is None else metadata.model_response
         key = response.id if response is not None and response.id else str(event.id)
         by = self._answers.get(key)
         if by is None:
@@ -109,7 +113,9 @@ class Trajectory:
         given = {} if response is None else response.arguments()
         if action not in _DONE:
             name = (metadata.function_name if metadata is not None else None) or action
-            self._pending[event.id] = _Pending(name, call, by, self._now, given.get(call or "", event.args))
+            self._pending[event.id] = _Pending(
+                self._draft(), name, call, by, self._now, given.get(call or "", event.args)
+            )
         self._asked = self._now
 
     def _observe(self, event: OldEvent, pending: _Pending) -> None:

@@ -11,6 +11,7 @@ from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.core.task import SessionId, SpanId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, span_id, task_id
+from headway.trace.sources.fields.decoding import WRONG
 from headway.trace.sources.fields.failures import failure
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.messages import Message, Parts, messages
@@ -18,6 +19,7 @@ from headway.trace.sources.openhands.meter import Account, Meter, Metered
 from headway.trace.sources.openhands.rows import PASSED_OVER, STATE, Event, Stats
 from headway.trace.sources.session.draft import Draft, Entry, first_words
 from headway.trace.sources.source import Piece
+from headway.wire.salvage import salvage
 
 _AGENT: Final = "OpenHands"
 _CONDENSER: Final = "condenser"
@@ -115,15 +117,17 @@ class Conversation:
     def _state(self, event: Event) -> None:
         try:
             if event.key == "stats":
-                stats = _STATS.decode(event.value)
+                stats, left_out = salvage(_STATS, event.value)
             elif event.key == "full_state":
-                stats = STATE.decode(event.value).stats
+                state, left_out = salvage(STATE, event.value)
+                stats = state.stats
             else:
                 self._asked = self._now if self._asked is None else self._asked
                 return
         except msgspec.DecodeError:
             self.unused.append("sums of tokens in no known shape")
             return
+        self.unused += [WRONG.format(field) for field in left_out]
         for metered in self._meter.read(stats):
             if not metered.alone:
                 self._draft().remarks.append(_MANY)

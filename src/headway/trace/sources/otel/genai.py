@@ -15,11 +15,12 @@ from headway.core.task import SessionId, SpanId, TaskId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, part
 from headway.trace.sources.fields.messages import Parts, decoded, plain
-from headway.trace.sources.fields.scalars import count, impossible, number, text, truth
+from headway.trace.sources.fields.scalars import NO_COUNT, NO_NUMBER, count, impossible, number, text, truth
 from headway.trace.sources.otel.attributes import (
     EXCLUSIVE_NAMES,
     FIRST_TOKEN_EVENTS,
     RESULTS,
+    Fact,
     Facts,
     facts,
     host,
@@ -29,7 +30,9 @@ from headway.trace.sources.otel.marks import restored
 from headway.trace.sources.otel.operations import NAMES, OPERATIONS, PROVIDERS, Role
 from headway.wire.otel import RawSpan
 
-_COUNTS: Final = ("input", "output", "uncached", "cache_read", "cache_write", "reasoning")
+_COUNTS: Final[tuple[Fact, ...]] = ("input", "output", "uncached", "cache_read", "cache_write", "reasoning")
+_CACHED: Final[tuple[Fact, ...]] = ("cache_read", "cache_write")
+_NUMBERS: Final[tuple[Fact, ...]] = ("ttft", "queue", "cost", "attempt")
 _SLOP: Final = 0.001
 """Seconds by which a mark may lie after its span's end: times are rounded."""
 
@@ -180,7 +183,8 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
     cached = (read or 0) + (written or 0)
     given, output = count(said.get("input")), count(said.get("output"))
     if given is None and "uncached" in said and (bare := count(said["uncached"])) is not None:
-        given = bare + cached if raw.name.startswith(EXCLUSIVE_NAMES) or cached > bare else bare
+        if not impossible([(name, said.get(name)) for name in _CACHED]):
+            given = bare + cached if raw.name.startswith(EXCLUSIVE_NAMES) or cached > bare else bare
     elif given is not None and cached > given:
         given += cached
     if not given and not output:
@@ -194,11 +198,16 @@ def _usage(raw: RawSpan, said: Facts) -> Usage:
     )
 
 
-def impossible_counts(said: Facts) -> int:
-    """How many token counts of a call are given but cannot be."""
+def left_unknown(said: Facts) -> tuple[str, ...]:
+    """What a call gives that cannot be what it is meant for: a sentence each, with the name of the fact."""
     if "usage" in said and isinstance(held := decoded(said["usage"]), dict):
         said = {**facts(cast("dict[str, object]", held)), **said}
-    return impossible([said[name] for name in _COUNTS if name in said])
+    counts = impossible([(name, said[name]) for name in _COUNTS if name in said])
+    numbers = [name for name in _NUMBERS if name in said and number(said[name]) is None]
+    if not counts and not numbers:
+        return ()
+    numbers = [name for name in numbers if name != "cost" or _cost(said[name]) is None]  # it may come in parts
+    return (*map(NO_COUNT.format, counts), *map(NO_NUMBER.format, numbers))
 
 
 def _tool(raw: RawSpan, said: Facts) -> ToolUse:

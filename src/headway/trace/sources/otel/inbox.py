@@ -16,7 +16,7 @@ from headway.trace.sources.otel.whole import whole
 from headway.wire.otel import SPAN_DIGITS, TRACE_DIGITS, RawSpan
 
 NAMELESS: Final = "a span without a valid trace id and span id"
-IMPOSSIBLE: Final = "Token counts that cannot be (negative ones, for instance) were left unknown."
+IMPOSSIBLE: Final = "Token counts and other numbers that cannot be (negative ones, for instance) were left unknown."
 MOST_SPANS: Final = 100_000
 """Spans that are kept, those of the traces longest unheard of going first: about 60 MB."""
 LARGEST_TRACE: Final = 10_000
@@ -97,9 +97,9 @@ class Inbox:
 
 def _told(readings: Sequence[Reading]) -> Sequence[Span]:
     """The spans of one trace, the earliest with what is to be said of them all."""
-    impossible = any(reading.impossible for reading in readings)
+    unknown = any(reading.left_unknown for reading in readings)
     trace = whole(readings)
-    remarks = (*trace.remarks, IMPOSSIBLE) if impossible else trace.remarks
+    remarks = (*trace.remarks, IMPOSSIBLE) if unknown else trace.remarks
     if not remarks:
         return trace.spans
     first = min(trace.spans, key=lambda span: (span.start, span.id))

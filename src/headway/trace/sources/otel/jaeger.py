@@ -6,7 +6,8 @@ from typing import Final, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import NO_TIME, decode
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.scalars import number, text, truth
 from headway.trace.sources.otel.traces import Traces
@@ -68,9 +69,9 @@ class _Trace(Struct):
 
 
 class _Answer(Struct):
-    """What the API gives: several traces."""
+    """What the API gives: several traces; else it is one by itself."""
 
-    data: list[Raw]
+    data: list[Raw] | None = None
 
 
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
@@ -94,13 +95,10 @@ class Jaeger:
         traces = Traces(_NAME)
         for document in documents:
             for record in document.records(skips):
-                for number_, raw in enumerate(_traces(record.data, record.where, skips)):
+                for number_, raw in enumerate(_traces(record, skips)):
                     where = f"{record.where}, trace {number_ + 1}"
-                    try:
-                        trace = _TRACE.decode(raw)
-                    except (msgspec.DecodeError, RecursionError):
-                        skips.add("a trace with a field of the wrong type", where)
-                    else:
+                    trace = decode(_TRACE, Record(bytes(raw), where), skips, "a trace without a list of spans")
+                    if trace is not None:
                         traces.add([*_spans(trace, where, skips)], where, skips)
         yield from traces.pieces()
 
@@ -115,28 +113,25 @@ def _is_trace(found: dict[str, object]) -> bool:
     return any("operationName" in span and ("processID" in span or "process" in span) for span in spans)
 
 
-def _traces(data: bytes, where: str, skips: Skips) -> Sequence[Raw]:
-    try:
-        return _ANSWER.decode(data).data
-    except msgspec.ValidationError:
-        return [Raw(data)]  # one trace by itself
-    except (msgspec.DecodeError, RecursionError):
-        skips.add("a record that is broken JSON", where)
+def _traces(record: Record, skips: Skips) -> Sequence[Raw]:
+    answer = decode(_ANSWER, record, skips, "a record that is broken JSON")
+    if answer is None:
         return ()
+    return [Raw(record.data)] if answer.data is None else answer.data
 
 
 def _spans(trace: _Trace, where: str, skips: Skips) -> Iterator[RawSpan]:
     resources = {name: _attributes(process.tags) for name, process in (trace.processes or {}).items()}
     for raw in trace.spans:
-        try:
-            span = _SPAN.decode(raw)
-        except (msgspec.DecodeError, RecursionError):
-            skips.add("a span with a field of the wrong type", where)
+        span = decode(_SPAN, Record(bytes(raw), where), skips, "a span of the wrong type")
+        if span is None:
             continue
         start = _time(span.startTime)
         if start is None:
             skips.add("a span without a time of start", where)
             continue
+        if span.duration is not None and _seconds(span.duration) is None:
+            skips.add(NO_TIME.format("duration"), where)
         resource = _attributes(span.process.tags) if span.process is not None else resources.get(span.processID, {})
         yield _span(span, start, resource)
 

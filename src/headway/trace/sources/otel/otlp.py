@@ -6,6 +6,7 @@ from typing import Final, cast
 from headway.core.errors import BadInputError
 from headway.core.task import TaskId
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import TOO_DEEP, WRONG
 from headway.trace.sources.otel.traces import Traces
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
@@ -69,10 +70,14 @@ def take(read: Callable[[bytes], Batch], data: bytes, where: str, traces: Traces
     """The spans of one message."""
     try:
         batch = read(data)
-    except BadInputError:
-        skips.add("a record that is broken or no OTLP message", where)
+    except BadInputError as error:
+        deep = isinstance(error.__cause__, RecursionError)
+        skips.add(TOO_DEEP if deep else "a record that is broken or no OTLP message", where)
         return
     for rejected in batch.rejected:
         for _ in range(rejected.count):
             skips.add(rejected.reason, where)
+    for field in batch.left_out:
+        for _ in range(field.count):
+            skips.add(WRONG.format(field.reason), where)
     traces.add(batch.spans, where, skips)

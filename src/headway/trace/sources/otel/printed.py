@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import NO_TIME, convert
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.otel.traces import Traces
 from headway.trace.sources.skips import Skips
@@ -114,11 +115,12 @@ def _spans(record: Record, document: Document, skips: Skips) -> Iterator[RawSpan
             skips.add("a record that is broken JSON", record.where)
     for one in values:
         for row in _rows(one):
-            try:
-                span = _span(msgspec.convert(row, _Row))
-            except (msgspec.ValidationError, RecursionError):
-                skips.add("a span with a field missing or of the wrong type", record.where)
+            found = convert(_Row, row, record.where, skips, "a span without a name, a time of start or ids")
+            if found is None:
                 continue
+            if found.end_time is not None and instant(found.end_time) is None:
+                skips.add(NO_TIME.format("end_time"), record.where)
+            span = _span(found)
             if span is None:
                 skips.add("a span without a time of start", record.where)
             else:

@@ -9,7 +9,7 @@ from headway.trace.sources.fields.messages import Parts
 from headway.trace.sources.fields.scalars import count, number, text
 from headway.trace.sources.otel.attributes import OLD_CALLS, STREAM_ENDS, Facts, facts
 from headway.trace.sources.otel.exchange import SILENT, asked, exchange
-from headway.trace.sources.otel.genai import impossible_counts, interpret_as, role_of
+from headway.trace.sources.otel.genai import interpret_as, left_unknown, role_of
 from headway.trace.sources.otel.operations import Role
 from headway.trace.sources.session.draft import first_words
 from headway.wire.otel import RawSpan
@@ -74,8 +74,8 @@ class Reading(Struct, frozen=True, array_like=True, gc=False):
     """The first words of what the user asked, on one line."""
     rescaled: bool = False
     """Whether its times were written in another unit than the format's."""
-    impossible: bool = False
-    """Whether it gives a token count that cannot be."""
+    left_unknown: tuple[str, ...] = ()
+    """What it gives that cannot be what it is meant for, as a token count below 0: a sentence each."""
 
 
 class Reader:
@@ -83,8 +83,6 @@ class Reader:
 
     def __init__(self) -> None:
         self._parts = Parts()
-        self.impossible = 0
-        """Token counts so far that were given but cannot be."""
 
     def read(self, raw: RawSpan) -> Reading:
         """One span. Never raises: what makes no sense is left unknown."""
@@ -92,11 +90,10 @@ class Reader:
         role = role_of(raw, said)
         exchanged = exchange(raw, said) if role == "call" else SILENT
         words = text(said["asked"]) if "asked" in said else None if exchanged is SILENT else asked(exchanged)
-        impossible = impossible_counts(said) if role == "call" else 0
-        self.impossible += impossible
+        unknown = left_unknown(said) if role == "call" else ()
         span = interpret_as(role, raw, said, self._parts, exchanged)
         title = first_words(words) if words else None
-        return Reading(span, _trait(raw, said, role), title, impossible=impossible > 0)
+        return Reading(span, _trait(raw, said, role), title, left_unknown=unknown)
 
 
 def _trait(raw: RawSpan, said: Facts, role: Role) -> Trait | None:

@@ -10,7 +10,6 @@ from headway.core.task import TaskId
 from headway.trace.sources.digests import span_id, task_id
 from headway.trace.sources.fields.flush import flushed, without_times
 from headway.trace.sources.fields.identities import span_of, task_of
-from headway.trace.sources.fields.scalars import NO_COUNT
 from headway.trace.sources.otel.reading import Reader, Reading
 from headway.trace.sources.otel.units import rescaled
 from headway.trace.sources.otel.whole import whole
@@ -39,18 +38,17 @@ class Traces:
     def add(self, spans: Sequence[RawSpan], where: str, skips: Skips) -> None:
         """Spans that were recorded together."""
         found: dict[str, list[Reading]] = {}
-        before = self._reader.impossible
         if not sound(spans):
             for number, raw in enumerate(spans):
                 self._name(raw, where, number)
         wrong = frozenset(rescaled(spans))
         for number, raw in enumerate(spans):
             reading = self._reader.read(raw)
+            for reason in reading.left_unknown:
+                skips.add(reason, where)
             found.setdefault(raw.trace, []).append(
                 structs.replace(reading, rescaled=True) if number in wrong else reading
             )
-        for _ in range(self._reader.impossible - before):
-            skips.add(NO_COUNT, where)
         for task, readings in found.items():
             self._waiting.setdefault(TaskId(task), []).append(self._encoder.encode(readings))
 

@@ -104,7 +104,7 @@ class Dialogue:
         turn.timed = turn.timed or (at is not None and asked is not None)
         span = span_id(turn.draft.root, "call", str(len(turn.draft.entries)))
         begun = end if asked is None else min(asked, end)
-        entry = turn.draft.call(span, begun, end, structs.replace(work, prompt=prompt, answer=answer), error)
+        entry = turn.draft.call(span, begun, at, structs.replace(work, prompt=prompt, answer=answer), error)
         if answer is not None:
             history.append(answer)
         if at is not None:

@@ -107,7 +107,7 @@ class Draft:
         timed = timing != "none"
         spans = [_span(root, None, task, session, timed=timed)]
         spans += [_span(entry, entry.parent or self.root, task, session, timed=timed) for entry in self.entries]
-        if timed:
+        if timing != "durations" and timed:
             spans += [_span(entry, None, task, session, timed=True) for entry in self._waits]
         remarks = tuple(dict.fromkeys(self.remarks))
         return Piece(task=task, spans=tuple(spans), timing=timing, title=self.title, remarks=remarks)

@@ -5,15 +5,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.core.task import SpanId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, digest, span_id, task_id
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
 from headway.trace.sources.fields.completions import Response, micro_usd, tool_calls
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.fields.failures import failure
 from headway.trace.sources.fields.messages import Parts
 from headway.trace.sources.session.draft import Draft, first_words
@@ -55,21 +56,20 @@ class MiniSweAgent:
         """One task for each file."""
         for document in documents:
             for record in document.records(skips):
-                try:
-                    whole = trajectory(record.data)
-                except (msgspec.DecodeError, RecursionError):
-                    skips.add("a trajectory that is broken or in no known shape", record.where)
+                whole = trajectory(record, skips)
+                if whole is None:
                     continue
                 run = _Run(digest(record.data.decode(errors="replace")), whole.info)
                 for number, message in enumerate(whole.messages, 1):
-                    try:
-                        run.hear(message)
-                    except (msgspec.DecodeError, RecursionError):
-                        skips.add("a message of unknown shape", f"{record.where}: message {number}")
+                    run.hear(Record(bytes(message), f"{record.where}: message {number}"), skips)
                 if run.draft.entries:
                     yield run.piece()
                 else:
                     skips.add("a trajectory without an answer of the model", record.where)
+
+
+_SAID: Final = msgspec.json.Decoder(Said)
+_RESPONSE: Final = msgspec.json.Decoder(Response)
 
 
 class _Wanted(Struct, frozen=True):
@@ -94,18 +94,15 @@ class _Run:
         self._began: float | None = None
         self._answers = 0
 
-    def hear(self, raw: Raw) -> None:
-        """The next message.
-
-        Raises:
-            msgspec.DecodeError: it is in no known shape.
-        """
-        said = msgspec.json.decode(raw, type=Said)
-        if said.role == "exit":
+    def hear(self, record: Record, skips: Skips) -> None:
+        """The next message."""
+        said = decode(_SAID, record, skips, "a message of unknown shape")
+        if said is None or said.role == "exit":
             return
         message = said.message
         if said.answers:
-            self._answer(said, msgspec.json.decode(raw, type=Response) if said.thing else _kept(said))
+            kept = decode(_RESPONSE, record, skips, "a message of unknown shape") if said.thing else said.extra.response
+            self._answer(said, kept or Response())
         else:
             self._now = said.time or self._now
             if self._wanted and (said.extra.timestamp is None or said.extra.returncode is not None):
@@ -118,7 +115,8 @@ class _Run:
         self._give_up()
         self._answers += 1
         span = span_id(self._key, "call", str(self._answers))
-        end = said.time or self._now
+        answered = said.time
+        end = answered or self._now
         start = self._start(end, response)
         actions = said.extra.actions
         if actions is None:
@@ -136,7 +134,7 @@ class _Run:
             prompt=tuple(self._heard),
             answer=self._parts.of(said.message),
         )
-        self.draft.call(span, start or 0.0, end or 0.0, work)
+        self.draft.call(span, start or 0.0, answered, work)
         self._now = end
         self._wanted = [_Wanted(action, span, end) for action in actions]
 
@@ -171,7 +169,7 @@ class _Run:
             arguments=arguments_digest({"command": wanted.action.command}),
             result=None if said is None else self._parts.of(msgspec.structs.replace(said.message, role="tool")),
         )
-        end = None if said is None else self._now or 0.0
+        end = None if said is None else said.time
         error = failure(broken) if broken else "exit_code" if failed else None
         self.draft.tool(span_id(self._key, "tool", str(len(self.draft.entries))), wanted.since or 0.0, end, work, error)
 
@@ -195,15 +193,10 @@ class _Run:
             )
         if self._began is None:
             return draft.piece(task_id(self._key), None, "none")
+        for entry in draft.entries:  # what came before the first time that is known
+            entry.start = max(entry.start, draft.start)
         draft.remarks.append(_TOOLS)
         return draft.piece(task_id(self._key), None, "messages")
-
-
-def _kept(said: Said) -> Response:
-    try:
-        return msgspec.convert(said.extra.response, Response) if said.extra.response is not None else Response()
-    except msgspec.ValidationError:
-        return Response()
 
 
 def _returned(said: Said) -> int | None:

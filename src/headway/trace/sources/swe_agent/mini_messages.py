@@ -1,10 +1,16 @@
 """A mini-swe-agent trajectory's file and its messages, in all versions, as far as it matters here."""
 
+from typing import Final
+
 import msgspec
 from msgspec import Raw, Struct
 
+from headway.trace.sources.document import Record
+from headway.trace.sources.fields.completions import Response
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.fields.instants import instant
 from headway.trace.sources.fields.messages import Message, messages, plain
+from headway.trace.sources.skips import Skips
 
 
 class Action(Struct):
@@ -19,7 +25,7 @@ class Extra(Struct):
 
     timestamp: object = None
     cost: float | None = None
-    response: object = None
+    response: Response | None = None
     returncode: int | None = None
     exception_info: str | None = None
     actions: list[Action] | None = None
@@ -94,12 +100,14 @@ class Trajectory(Struct):
     info: Info = msgspec.field(default_factory=Info)
 
 
-def trajectory(data: bytes) -> Trajectory:
-    """The file, its messages undecoded.
+def trajectory(record: Record, skips: Skips) -> Trajectory | None:
+    """The file, its messages undecoded; nothing where it is no JSON, or in no known shape."""
+    if record.data.lstrip()[:1] == b"[":
+        found = decode(_MESSAGES, record, skips, _SHAPELESS)
+        return None if found is None else Trajectory(found)
+    return decode(_TRAJECTORY, record, skips, _SHAPELESS)
 
-    Raises:
-        msgspec.DecodeError: it is no JSON, or in no known shape.
-    """
-    if data.lstrip()[:1] == b"[":
-        return Trajectory(msgspec.json.decode(data, type=list[Raw]))
-    return msgspec.json.decode(data, type=Trajectory)
+
+_MESSAGES: Final = msgspec.json.Decoder(list[Raw])
+_TRAJECTORY: Final = msgspec.json.Decoder(Trajectory)
+_SHAPELESS: Final = "a trajectory that is broken or in no known shape"

@@ -12,6 +12,7 @@ from headway.core.usage import Usage
 from headway.trace.sources.digests import arguments_digest, digest, span_id, task_id
 from headway.trace.sources.document import Document, Record, Sample
 from headway.trace.sources.fields.completions import micro_usd
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.fields.messages import Message, Parts, messages, plain
 from headway.trace.sources.fields.scalars import count
 from headway.trace.sources.session.draft import Draft, first_words
@@ -62,10 +63,10 @@ class _Step(Struct):
 class _Stats(Struct):
     """Sums over the run."""
 
-    instance_cost: float = 0.0
-    tokens_sent: int = 0
-    tokens_received: int = 0
-    api_calls: int = 0
+    instance_cost: float | None = None
+    tokens_sent: int | None = None
+    tokens_received: int | None = None
+    api_calls: int | None = None
 
 
 class _Info(Struct):
@@ -78,6 +79,9 @@ class _Trajectory(Struct):
     trajectory: list[_Step] | None = None
     info: _Info = msgspec.field(default_factory=_Info)
     replay_config: object = None
+
+
+_WHOLE: Final = msgspec.json.Decoder(_Trajectory)
 
 
 class SweAgent:
@@ -100,12 +104,10 @@ class SweAgent:
         """One task for each file."""
         for document in documents:
             for record in document.records(skips):
-                try:
-                    whole = msgspec.json.decode(record.data, type=_Trajectory)
-                    piece = _run(whole, record)
-                except (msgspec.DecodeError, RecursionError):
-                    skips.add("a trajectory that is broken or in no known shape", record.where)
+                whole = decode(_WHOLE, record, skips, "a trajectory that is broken or in no known shape")
+                if whole is None:
                     continue
+                piece = _run(whole, record)
                 if piece is None:
                     skips.add("a trajectory without an answer of the model", record.where)
                 else:
@@ -135,7 +137,7 @@ def _run(whole: _Trajectory, record: Record) -> Piece | None:
         draft.error = whole.info.exit_status
     timed = any(step.execution_time is not None for step in steps)
     stats = whole.info.model_stats or _Stats()
-    if stats.tokens_sent > 0 or stats.tokens_received > 0:
+    if stats.tokens_sent or stats.tokens_received:
         draft.used = Usage(input_tokens=count(stats.tokens_sent or None), output_tokens=count(stats.tokens_received))
     draft.cost = micro_usd(stats.instance_cost or None)
     draft.remarks += [*([_ALONE] if timed else []), *_missing(stats, len(steps))]
@@ -166,11 +168,11 @@ def _take(
         prompt=asked,
         answer=parts.of(Message("assistant", said)) if said else None,
     )
-    draft.call(span, now, now, work)
+    draft.call(span, now, None, work)
     if not names:
         return now
     call, function = names[0]
-    end = now + max(step.execution_time or 0.0, 0.0)
+    end = None if step.execution_time is None else now + max(step.execution_time, 0.0)
     use = ToolUse(
         name=function.name,
         call_id=call,
@@ -180,7 +182,7 @@ def _take(
         result=None if step.observation is None else parts.of(Message("tool", _text(step.observation, "tool"))),
     )
     draft.tool(span_id(draft.root, "tool", number), now, end, use)
-    return end
+    return now if end is None else end
 
 
 def _steps(history: list[_Heard], answers: list[int]) -> list[_Step]:
@@ -201,8 +203,8 @@ def _asked(step: _Step, parts: Parts) -> tuple[Part, ...] | None:
 
 
 def _missing(stats: _Stats, steps: int) -> list[str]:
-    made = f"It made {stats.api_calls:,} calls, of which the file keeps {steps:,}."
-    return [made] if stats.api_calls > steps else []
+    made = stats.api_calls or 0
+    return [f"It made {made:,} calls, of which the file keeps {steps:,}."] if made > steps else []
 
 
 def _model(config: object) -> str:

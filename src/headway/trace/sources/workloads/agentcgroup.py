@@ -12,13 +12,14 @@ from headway.core.usage import Usage
 from headway.trace.sources.claude.answer import is_partial
 from headway.trace.sources.digests import span_id, task_id
 from headway.trace.sources.document import Document, Sample
-from headway.trace.sources.session.draft import Draft
+from headway.trace.sources.fields.decoding import decode
+from headway.trace.sources.session.draft import Draft, Entry
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Time = Annotated[float, Meta(ge=0, le=1e12)]
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
+_SUMMED: Final = {"cache_read": "input", "cache_write": "input"}
 _SPAWNING: Final = "Task"
 _SYNTHETIC: Final = "<synthetic>"
 """Whom Claude Code names as the author of its own messages, as that it was interrupted."""
@@ -33,8 +34,8 @@ _PARTIAL: Final = "Some answers were written down before they had ended: their o
 
 
 class _Call(Struct):
-    start: _Time
-    end: _Time
+    start: _Time | None = None
+    end: _Time | None = None
     model: str = "unknown"
     side: bool = False
     input: _Count | None = None
@@ -45,10 +46,10 @@ class _Call(Struct):
 
 
 class _Tool(Struct):
-    name: str
-    call: int
-    start: _Time
-    end: _Time
+    name: str = "unknown"
+    call: int = -1
+    start: _Time | None = None
+    end: _Time | None = None
     err: bool | None = None
 
 
@@ -78,10 +79,8 @@ class AgentCgroup:
         """One piece for each run."""
         for document in documents:
             for record in document.records(skips):
-                try:
-                    run = _RUN.decode(record.data)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not a run", record.where)
+                run = decode(_RUN, record, skips, "a line that is not JSON, or not a run", spoils=_SUMMED)
+                if run is None:
                     continue
                 key = f"{run.group}/{run.task}/{run.attempt}"
                 yield _draft(run, key).piece(task_id(self.name, key), None, "messages")
@@ -96,7 +95,7 @@ def _draft(run: _Run, key: str) -> Draft:
     telling = {call.model for call in run.calls if call.cache_read or call.cache_write}
     for span, call in zip(ids, run.calls, strict=True):
         if call.model == _SYNTHETIC:
-            draft.until = max(draft.until, call.end)
+            draft.until = max(draft.until, call.end or 0.0)
             draft.remarks.append(_OWN_WORDS)
             continue
         read, written = call.cache_read, call.cache_write
@@ -111,27 +110,39 @@ def _draft(run: _Run, key: str) -> Draft:
             draft.remarks.append(_UNTOLD)
         if partial:
             draft.remarks.append(_PARTIAL)
-        entry = draft.call(span, call.start, call.end, ModelCall(model=call.model, usage=usage))
+        entry = draft.call(span, _start(draft, call), call.end, ModelCall(model=call.model, usage=usage))
         if call.side:
-            entry.parent = next((agent for agent, tool in agents if tool.start <= call.start <= tool.end), None)
+            entry.parent = _around(agents, entry.start)
     return draft
 
 
-def _tools(draft: Draft, run: _Run, ids: Sequence[SpanId]) -> list[tuple[SpanId, _Tool]]:
+def _start(draft: Draft, one: _Call | _Tool) -> float:
+    """When it began; where that is damaged, with the last that was known before it."""
+    if one.start is not None:
+        return one.start
+    return draft.end if one.end is None else min(draft.end, one.end)
+
+
+def _around(agents: Sequence[tuple[SpanId, Entry]], when: float) -> SpanId | None:
+    """The sub-agent that was at work then."""
+    return next((agent for agent, tool in agents if tool.start <= when <= (tool.end or when)), None)
+
+
+def _tools(draft: Draft, run: _Run, ids: Sequence[SpanId]) -> list[tuple[SpanId, Entry]]:
     """The tools, and a sub-agent in each that starts one."""
-    agents: list[tuple[SpanId, _Tool]] = []
+    agents: list[tuple[SpanId, Entry]] = []
     for number, tool in enumerate(run.tools):
         issuer = ids[tool.call] if 0 <= tool.call < len(ids) else None
         work = ToolUse(name=tool.name, issued_by=issuer, inferred=True, failed=tool.err)
         span = span_id(draft.root, "tool", str(number))
         error = "tool_error" if tool.err else None
-        entry = draft.tool(span, tool.start, tool.end, work, error)
+        entry = draft.tool(span, _start(draft, tool), tool.end, work, error)
         if tool.name == _SPAWNING:
-            inner = Draft(span_id(span, "agent"), "subagent", tool.start)
-            inner.until = tool.end
+            inner = Draft(span_id(span, "agent"), "subagent", entry.start)
+            inner.until = entry.start if tool.end is None else tool.end
             draft.adopt(inner, entry.id)
-            agents.append((inner.root, tool))
+            agents.append((inner.root, entry))
         side = issuer is not None and run.calls[tool.call].side
         if side:
-            entry.parent = next((agent for agent, outer in agents if outer.start <= tool.start <= outer.end), None)
+            entry.parent = _around(agents, entry.start)
     return agents

@@ -10,6 +10,7 @@ from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.trace.sources.digests import arguments_digest
 from headway.trace.sources.document import Document, Sample
 from headway.trace.sources.fields.completions import micro_usd
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.dialogue import Dialogue, spoken
 from headway.trace.sources.session.draft import Entry
 from headway.trace.sources.skips import Skips
@@ -73,10 +74,8 @@ class Exgentic:
         for document in documents:
             sessions: dict[str, _Session] = {}
             for record in document.records(skips):
-                try:
-                    event = _EVENT.decode(record.data)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not an event of a trajectory", record.where)
+                event = decode(_EVENT, record, skips, "a line that is not JSON, or not an event of a trajectory")
+                if event is None:
                     continue
                 sessions.setdefault(event.session_id, _Session(event.session_id)).feed(event)
             for session in sessions.values():

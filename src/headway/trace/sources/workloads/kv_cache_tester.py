@@ -11,13 +11,13 @@ from headway.core.task import SessionId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import span_id, task_id
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.draft import Draft, Entry
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _AGENT: Final = "agent"
 _STARTS: Final = "Most starts are rounded to whole seconds, so gaps between calls may be off by one."
 _GAPS: Final = (
@@ -79,10 +79,8 @@ class KvCacheTester:
         seen: set[str] = set()
         for document in documents:
             for record in document.records(skips):
-                try:
-                    session = _SESSION.decode(record.data)
-                except _NEVER:
-                    skips.add("a session that is not JSON, or not in this format", record.where)
+                session = decode(_SESSION, record, skips, "a session that is not JSON, or not in this format")
+                if session is None:
                     continue
                 if session.id in seen:
                     skips.add("a session that another file holds too: counted once", record.where)

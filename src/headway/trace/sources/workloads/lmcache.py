@@ -11,11 +11,11 @@ from headway.core.span import ModelCall
 from headway.core.task import SessionId
 from headway.trace.sources.digests import digest, span_id, task_id
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.draft import Draft, first_words
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _TIMES: Final = (
     "Requests have one time each: how long an answer took, and what its tools, cannot be told apart, so nothing is said"
     " about seconds."
@@ -27,10 +27,9 @@ _OTHERS: Final = "Prompts are recorded without what the model itself had said, s
 
 
 class _Row(Struct):
-    timestamp: float
     input: str
-    output: str
     session_id: str
+    timestamp: float | None = None
 
 
 _ROW: Final = msgspec.json.Decoder(_Row)
@@ -52,14 +51,13 @@ class LMCache:
         for document in documents:
             sessions: dict[str, list[_Row]] = {}
             for record in document.records(skips):
-                try:
-                    row = _ROW.decode(record.data)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not a request of a trace", record.where)
+                row = decode(_ROW, record, skips, "a line that is not JSON, or not a request of a trace")
+                if row is None:
                     continue
                 sessions.setdefault(row.session_id, []).append(row)
             for session, rows in sessions.items():
-                rows.sort(key=lambda row: row.timestamp)
+                if None not in [row.timestamp for row in rows]:
+                    rows.sort(key=lambda row: row.timestamp or 0.0)
                 draft = Draft(span_id(self.name, session), "agent", 0.0)
                 draft.title = first_words(rows[0].input)
                 draft.remarks += [_TIMES, _SESSION, _OTHERS]

@@ -11,19 +11,19 @@ from headway.core.task import SessionId
 from headway.core.usage import Usage
 from headway.trace.sources.digests import span_id, task_id
 from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.draft import Draft
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
 _Count = Annotated[int, Meta(ge=0, le=2**53)]
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _TIMES: Final = "A workload says when requests may be sent, not how long they took, so nothing is said about seconds."
 _PARTS: Final = "Requests that share a session, or of which one waits for the other, are taken to be one task."
 
 
 class _Row(Struct):
-    input_length: _Count
-    output_length: _Count
+    input_length: _Count | None = None
+    output_length: _Count | None = None
     request_id: str | None = None
     session_id: str | None = None
     model: str | None = None
@@ -51,10 +51,9 @@ class Mooncake:
         for document in documents:
             tasks = _Tasks()
             for record in document.records(skips):
-                try:
-                    tasks.add(_ROW.decode(record.data), record.where)
-                except _NEVER:
-                    skips.add("a line that is not JSON, or not a request of a workload", record.where)
+                row = decode(_ROW, record, skips, "a line that is not JSON, or not a request of a workload")
+                if row is not None:
+                    tasks.add(row, record.where)
             for key, rows in tasks.all():
                 yield _piece(f"{document.name}/{key}", rows)
 

@@ -9,13 +9,13 @@ from msgspec import Struct, field, structs
 
 from headway.core.span import ModelCall, ToolCallRef, ToolUse
 from headway.trace.sources.digests import arguments_digest
-from headway.trace.sources.document import Document, Sample
+from headway.trace.sources.document import Document, Record, Sample
+from headway.trace.sources.fields.decoding import decode
 from headway.trace.sources.session.dialogue import Dialogue, spoken
 from headway.trace.sources.session.draft import Entry
 from headway.trace.sources.skips import Skips
 from headway.trace.sources.source import Piece
 
-_NEVER: Final = (msgspec.MsgspecError, RecursionError)
 _NOTHING: Final = "Messages have neither times nor token counts: only the order and the number of calls are known."
 
 
@@ -67,18 +67,13 @@ class TauBench:
         """One piece for each message of the user's that was answered."""
         for document in documents:
             for record in document.records(skips):
-                try:
-                    rows = _ALL.decode(record.data) if record.data.lstrip()[:1] == b"[" else [record.data]
-                except _NEVER:
-                    skips.add("a file that is not JSON", record.where)
-                    continue
-                for row in rows:
-                    try:
-                        found = _ONE.decode(row)
-                    except _NEVER:
-                        skips.add("a trajectory of another shape", record.where)
-                        continue
-                    yield from _pieces(found, document, skips)
+                several = record.data.lstrip()[:1] == b"["
+                rows = decode(_ALL, record, skips, "a file that is not JSON") if several else [record.data]
+                for number, row in enumerate(rows or (), 1):
+                    where = f"{record.where}, trajectory {number}" if several else record.where
+                    found = decode(_ONE, Record(bytes(row), where), skips, "a trajectory of another shape")
+                    if found is not None:
+                        yield from _pieces(found, document, skips)
 
 
 def _are_messages(said: list[object]) -> bool:
