@@ -165,6 +165,31 @@ async def test_a_task_that_is_taken_up_again_pays_nothing_twice_and_keeps_its_bu
     assert made == list(range(10))
 
 
+async def test_what_failed_attempts_cost_is_known_after_a_crash(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    async def make() -> Paid:
+        made.append("made")
+        if len(made) < 3:
+            raise OSError("the stream broke")
+        return Paid("ok", COST)
+
+    async def item(run: Run, _: int) -> str:
+        return await run.once("read", 1, make, str, most=COST)
+
+    @task()
+    async def body(run: Run) -> list[str]:
+        return await run.map(item, [1], retries=2)
+
+    async with GroupedLedger(SqliteTable(tmp_path / "l.db")) as ledger, Runtime(ledger=ledger) as runtime:
+        started = runtime.resume(TASK, body)
+        assert await started == ["ok"]
+        again = runtime.resume(TASK, body)
+        assert await again == ["ok"]
+    assert started.spent == again.spent == COST + COST + COST
+    assert len(made) == 3
+
+
 async def test_a_call_under_way_at_a_crash_is_seen_and_made_again_only_where_it_may_be(tmp_path: Path) -> None:
     """Elsewhere what had side effects was repeated after a crash (langgraph#8039, langgraph#8234)."""
     made: list[str] = []

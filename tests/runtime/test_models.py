@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from headway.app.cli.main import app
 from headway.core.clock import SystemClock
 from headway.core.config import Limits, Recording
-from headway.core.errors import BadInputError, OverBudgetError, UpstreamError
+from headway.core.errors import BadInputError, HeadwayError, NotDoneError, OverBudgetError, UpstreamError
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Span
@@ -155,6 +155,39 @@ async def test_what_goes_wrong_is_told_by_whom_and_whether_to_try_again(
     async with asking(reply) as (_, runtime):
         with pytest.raises(error, match=says):
             await runtime.start(asks)
+
+
+@pytest.mark.parametrize(
+    ("reply", "paid"),
+    [
+        (Reply(status=400), False),
+        (Reply(status=429), False),
+        (Reply(status=503), False),
+        (Reply(status=500), True),
+        (Reply(content="x", fault="malformed_json"), True),
+        (Reply(content="x", fault="close_before_answer"), True),
+    ],
+    ids=["refused", "too many", "busy", "broken", "nonsense", "closed"],
+)
+async def test_a_failed_call_costs_the_most_unless_the_endpoint_says_that_it_did_nothing(
+    reply: Reply, paid: bool
+) -> None:
+    async with asking(reply, ONE_EACH) as (_, runtime):
+        started = runtime.start(asks)
+        with pytest.raises(HeadwayError):
+            await started
+    most = len(json.dumps([HELLO, []], separators=(",", ":"))) + 10
+    assert started.spent == Amount(money=MicroUsd(most if paid else 0), tokens=most if paid else 0, calls=1)
+
+
+async def test_an_endpoint_that_cannot_be_reached_costs_nothing() -> None:
+    async with FakeEngine() as engine:
+        pass
+    async with Models(engine.url, prices=ONE_EACH) as models, Runtime(models=models) as runtime:
+        started = runtime.start(asks)
+        with pytest.raises(NotDoneError, match="fake at http"):
+            await started
+    assert started.spent == Amount(calls=1)
 
 
 @pytest.mark.parametrize("fault", ["close_mid_stream", "error_event", "malformed_sse"])

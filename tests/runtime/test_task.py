@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.core.errors import BadInputError, OverBudgetError, OverDeadlineError
+from headway.core.errors import BadInputError, NotDoneError, OverBudgetError, OverDeadlineError
 from headway.core.money import MicroUsd
 from headway.core.span import Step
 from headway.core.task import TaskId
@@ -250,11 +250,14 @@ async def test_the_same_question_twice_is_asked_twice_and_another_key_asks_anew(
     assert made == ["0", "1"]
 
 
-async def test_a_failed_call_costs_a_call_and_a_stopped_one_all_that_it_may_have_cost() -> None:
+async def test_a_call_that_fails_or_is_stopped_costs_all_that_it_may_have_cost_unless_nothing_was_done() -> None:
     most = Amount(money=MicroUsd(50), tokens=10, calls=1)
 
     async def fail() -> Paid:
         raise OSError("no answer")
+
+    async def refused() -> Paid:
+        raise NotDoneError("it is busy")
 
     async def hang() -> Paid:
         await _forever()
@@ -264,14 +267,22 @@ async def test_a_failed_call_costs_a_call_and_a_stopped_one_all_that_it_may_have
         await run.once("m", "b", hang, int, most=most)
 
     @task()
-    async def spends(run: Run) -> tuple[Amount, Amount]:
+    async def spends(run: Run) -> list[Amount]:
+        spent: list[Amount] = []
+        with pytest.raises(NotDoneError):
+            await run.once("m", "r", refused, int, most=most)
+        spent.append(run.purse.spent)
         with pytest.raises(OSError, match="no answer"):
             await run.once("m", "a", fail, int, most=most)
-        failed = run.purse.spent
+        spent.append(run.purse.spent)
         await run.map(stopped, [0], timeout=0.01, tolerate=1)
-        return failed, run.purse.spent
+        return [*spent, run.purse.spent]
 
-    assert await spends.start() == (Amount(calls=1), Amount(money=MicroUsd(50), tokens=10, calls=2))
+    assert await spends.start() == [
+        Amount(calls=1),
+        Amount(money=MicroUsd(50), tokens=10, calls=2),
+        Amount(money=MicroUsd(100), tokens=20, calls=3),
+    ]
 
 
 async def test_what_cannot_be_written_as_json_cannot_be_asked() -> None:

@@ -1,5 +1,8 @@
 """The error tree: each says what failed, the value, the limit and what to do next."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
 
 class HeadwayError(Exception):
     """Root of every error that Headway raises on purpose.
@@ -47,6 +50,10 @@ class UpstreamError(HeadwayError):
     """An engine or provider behind Headway failed or broke the protocol."""
 
 
+class NotDoneError(UpstreamError):
+    """A call was refused, or reached nobody: nothing was done for it, so it costs nothing, and may be made again."""
+
+
 class EngineError(HeadwayError):
     """An engine that Headway itself starts could not be started or kept alive."""
 
@@ -72,7 +79,7 @@ class OverDeadlineError(HeadwayError):
 
 
 class InDoubtError(HeadwayError):
-    """A call was under way when its process died, and its policy forbids making it again."""
+    """A call was under way when it was stopped or its process died, and its policy forbids making it again."""
 
 
 class ItemsFailedError(HeadwayError):
@@ -91,6 +98,30 @@ class ItemsFailedError(HeadwayError):
 
 class NoQuorumError(HeadwayError):
     """Votes were cast, and no verdict can reach the number that was asked for."""
+
+
+class StoppedError(HeadwayError):
+    """An agent was stopped before it had an answer.
+
+    Args:
+        what: by what, after how many turns.
+        fix: what the reader can do about it.
+        reason: ``iterations``: it had all its turns; ``standstill``: its turns brought nothing new; ``mistakes``: what
+            its model wrote could not be used.
+        messages: all that was said, as the OpenAI API has it.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        fix: str,
+        reason: Literal["iterations", "standstill", "mistakes"],
+        messages: Sequence[Mapping[str, Any]],
+    ) -> None:
+        super().__init__(what, fix=fix)
+        self.reason = reason
+        self.messages = messages
 
 
 class MissingExtraError(HeadwayError):

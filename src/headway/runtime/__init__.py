@@ -1,5 +1,7 @@
-"""Agents as distributed systems, in ordinary Python: scatter, gather, judge, under a budget. See docs/runtime.md."""
+"""Agents as distributed systems, in ordinary Python: scatter, gather, judge, tools, under a budget: docs/runtime.md."""
 
+from headway.runtime.agent import Agent, Answered, Policy
+from headway.runtime.context import Context, Dropped
 from headway.runtime.durable import Durable, Engine, Local, Standing
 from headway.runtime.durable_dbos import DbosEngine
 from headway.runtime.flow import Figures, Flow
@@ -8,18 +10,28 @@ from headway.runtime.ledger_postgres import PostgresTable
 from headway.runtime.memo import Ledger, Row
 from headway.runtime.models import Models, Reply
 from headway.runtime.pipeline import BackTo, Pipeline, back_to
+from headway.runtime.plan import Plan, PlanStep
+from headway.runtime.planner import Carried, Planner, carry_out
 from headway.runtime.progress import Progress, Said, Stage
 from headway.runtime.purse import Amount, Budget, Purse
+from headway.runtime.results import ResultCache
 from headway.runtime.run import Again, Gathered, Lane, Paid, Run
 from headway.runtime.scatter import Failure, How, Tolerant
+from headway.runtime.signature import Traits, tool
 from headway.runtime.task import Runtime, Started, Task, task
+from headway.runtime.tools import Purity, Tool, ToolResult
 
 __all__ = [
     "Again",
+    "Agent",
     "Amount",
+    "Answered",
     "BackTo",
     "Budget",
+    "Carried",
+    "Context",
     "DbosEngine",
+    "Dropped",
     "Durable",
     "Engine",
     "Failure",
@@ -34,10 +46,16 @@ __all__ = [
     "Models",
     "Paid",
     "Pipeline",
+    "Plan",
+    "PlanStep",
+    "Planner",
+    "Policy",
     "PostgresTable",
     "Progress",
+    "Purity",
     "Purse",
     "Reply",
+    "ResultCache",
     "Row",
     "Run",
     "Runtime",
@@ -48,6 +66,11 @@ __all__ = [
     "Started",
     "Task",
     "Tolerant",
+    "Tool",
+    "ToolResult",
+    "Traits",
     "back_to",
+    "carry_out",
     "task",
+    "tool",
 ]

@@ -24,7 +24,8 @@ class Row(Struct, frozen=True, kw_only=True, gc=False):
     key: str
     state: State
     amount: Amount
-    """What it may take at most while it is under way; what it took when it is done or has failed."""
+    """What it may take at most while it is under way; what it took when it is done or has failed. Earlier attempts at
+    it are counted in."""
     value: bytes = b""
     """What came of it, as MessagePack; empty unless it is done."""
 
@@ -64,6 +65,7 @@ class Memo:
         self._rows = {row.key: row for row in rows}
         self.in_doubt = tuple(row.key for row in self._rows.values() if row.state == "intent")
         """Calls that were under way when an earlier process died."""
+        self._earlier: dict[str, Amount] = {}
         self._before: dict[str, Amount] = {}
         for row in self._rows.values():
             for place in _places(row.key):
@@ -79,17 +81,19 @@ class Memo:
 
     async def intend(self, key: str, most: Amount) -> None:
         """A call is about to be made."""
-        await self._keep(Row(key=key, state="intent", amount=most))
+        self._earlier[key] = self._rows[key].amount if key in self._rows else NOTHING
+        await self._keep(key, "intent", most)
 
     async def finish(self, key: str, used: Amount, value: bytes) -> None:
         """It gave a result."""
-        await self._keep(Row(key=key, state="done", amount=used, value=value))
+        await self._keep(key, "done", used, value)
 
     async def fail(self, key: str, used: Amount) -> None:
         """It gave none."""
-        await self._keep(Row(key=key, state="failed", amount=used))
+        await self._keep(key, "failed", used)
 
-    async def _keep(self, row: Row) -> None:
+    async def _keep(self, key: str, state: State, amount: Amount, value: bytes = b"") -> None:
+        row = Row(key=key, state=state, amount=self._earlier[key] + amount, value=value)
         if self._ledger is not None:
             await self._ledger.write(self._task, row)
         self._rows[row.key] = row

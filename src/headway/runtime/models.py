@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from headway.core.clock import Clock
-from headway.core.errors import BadInputError, MissingExtraError, UpstreamError
+from headway.core.errors import BadInputError, MissingExtraError, NotDoneError, UpstreamError
 from headway.core.money import MicroUsd, Price, cost
 from headway.core.prompt import Part
 from headway.core.span import ModelCall, ToolCallRef
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 """A message as the OpenAI API has it."""
-_TRY_AGAIN: Final = frozenset({408, 409, 429})
-"""Refusals that say nothing against the request."""
+_BUSY: Final = frozenset({408, 409, 429, 503})
+"""Refusals that say nothing against the request. Of other answers from 500 up nobody knows what was done, and paid."""
+_UNREACHED: Final = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
+"""Errors of the client's connection, whichever library has it, before anything was sent."""
 _SHOWN: Final = 300
 
 
@@ -159,7 +161,7 @@ class Models:
         """Ask, and fill in the record; with ``say`` the answer is streamed to it as it is written.
 
         Raises:
-            UpstreamError: the endpoint failed; asking again may help.
+            UpstreamError: the endpoint failed; asking again may help. `NotDoneError`: and it did nothing.
             BadInputError: it refused the request.
         """
         from openai import APIStatusError, OpenAIError  # noqa: PLC0415 - an optional package
@@ -172,11 +174,15 @@ class Models:
         except APIStatusError as error:
             status = error.status_code
             text = f"{question.model} at {self.base_url} answered {status}: {error.message[:_SHOWN]}"
-            if status >= 500 or status in _TRY_AGAIN:  # noqa: PLR2004 - HTTP's border
+            if status in _BUSY:
+                raise NotDoneError(text) from error
+            if status >= 500:  # noqa: PLR2004 - HTTP's border
                 raise UpstreamError(text) from error
             raise BadInputError(text, fix="Mend the request, the key or the model's name.") from error
         except OpenAIError as error:
-            raise UpstreamError(f"{question.model} at {self.base_url}: {error}") from error
+            reached = type(error.__cause__).__name__ not in _UNREACHED
+            kind = UpstreamError if reached else NotDoneError
+            raise kind(f"{question.model} at {self.base_url}: {error}") from error
         except UpstreamError as error:
             raise UpstreamError(f"{question.model} at {self.base_url}: {error.what}", fix=error.fix) from error
         except (json.JSONDecodeError, UnicodeDecodeError) as error:

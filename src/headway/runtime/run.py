@@ -4,15 +4,16 @@ A run is handed on, never ambient. What is scattered gets runs of its own, below
 spans, keys of paid calls and cancelling nest by construction.
 """
 
+import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence, Sized
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping, Sequence, Sized
 from contextlib import aclosing
 from typing import Any, Final, Literal, TypeVar, Unpack
 
 import msgspec
 from msgspec import Struct, structs
 
-from headway.core.errors import BadInputError, InDoubtError
+from headway.core.errors import BadInputError, InDoubtError, NotDoneError
 from headway.core.span import Step, Work
 from headway.core.task import SpanId, TaskId
 from headway.runtime.ballot import Ballot
@@ -21,6 +22,7 @@ from headway.runtime.models import Message, Models, Question, Reply
 from headway.runtime.progress import Feed, Said, Stage
 from headway.runtime.purse import Amount, Purse
 from headway.runtime.reduction import Tree
+from headway.runtime.results import ResultCache
 from headway.runtime.scatter import Failure, How, Options, Scatter, Success, Tally, Tolerant, failed
 from headway.runtime.spans import Spans, Timed, trace_headers
 
@@ -31,7 +33,7 @@ Again = Literal[
     "repeat",  # make it again: asking twice does no harm but its cost
     "never",  # raise: a person has to look whether it was done
 ]
-"""What to do with a call that was under way when its process died, so that nobody knows whether it was done."""
+"""What to do with a call that was stopped, or whose process died, so that nobody knows whether it was done."""
 
 
 ONE_CALL: Final = Amount(calls=1)
@@ -46,6 +48,12 @@ class Shared(Struct, frozen=True, kw_only=True):
     memo: Memo
     feed: Feed
     models: Models | None
+    results: ResultCache
+    """What tools gave that may be given again."""
+    tenant: str
+    """Whose task it is, as far as kept results are concerned."""
+    gates: MutableMapping[object, asyncio.Semaphore]
+    """By tool, those that bound how many calls of it are made at once."""
 
 
 class Paid(Struct, frozen=True):
@@ -137,7 +145,7 @@ class Run:
         """
         found: dict[int, R] = {}
         failures: list[Failure] = []
-        async with aclosing(self._scatter(f, list(items), Options(**how))) as outcomes:
+        async with aclosing(self.scatter(f, list(items), Options(**how))) as outcomes:
             async for outcome in outcomes:
                 match outcome:
                     case Success(index=index, value=value):
@@ -154,7 +162,7 @@ class Run:
 
         ``items`` may be without end. Leave the loop early only inside ``contextlib.aclosing``, which stops the rest.
         """
-        async with aclosing(self._scatter(f, items, Options(**how))) as outcomes:
+        async with aclosing(self.scatter(f, items, Options(**how))) as outcomes:
             async for outcome in outcomes:
                 if isinstance(outcome, Success):
                     yield outcome.index, outcome.value
@@ -174,7 +182,7 @@ class Run:
             BadInputError: there are no items, ``fan_in`` is below 2, or an option makes no sense.
         """
         tree = Tree(list(items), fan_in)
-        async with aclosing(self._scatter(f, tree, Options(**how), of=tree.merges, place=tree.place)) as outcomes:
+        async with aclosing(self.scatter(f, tree, Options(**how), of=tree.merges, place=tree.place)) as outcomes:
             async for outcome in outcomes:
                 if isinstance(outcome, Success):
                     tree.merged(outcome.index, outcome.value)
@@ -199,7 +207,7 @@ class Run:
         """
         ballot = Ballot[R](name_of(f), votes, quorum)
         options = Options(tolerate=1, **How(limit=votes) | how)
-        async with aclosing(self._scatter(f, [x] * votes, options)) as outcomes:
+        async with aclosing(self.scatter(f, [x] * votes, options)) as outcomes:
             async for outcome in outcomes:
                 ballot.cast(outcome)
                 if ballot.winner is not None:
@@ -220,7 +228,7 @@ class Run:
             raise BadInputError("There is nothing to race.", fix="Give at least one item.")
         failures: list[Failure] = []
         options = Options(tolerate=1, **How(limit=len(runners)) | how)
-        async with aclosing(self._scatter(f, runners, options)) as outcomes:
+        async with aclosing(self.scatter(f, runners, options)) as outcomes:
             async for outcome in outcomes:
                 if isinstance(outcome, Success):
                     return outcome.value
@@ -243,33 +251,35 @@ class Run:
         Args:
             name: what is called.
             asked: what it is asked: anything that can be JSON. The same question at the same place has the same result.
-            make: makes the call.
+            make: makes the call. What it raises counts as having cost all that the call can, because nobody says what
+                a call that broke off took; `BadInputError` and `NotDoneError` say that nothing was done.
             result: the type of what it gives, by which it is read back.
             most: what it can take; reserved before it is made. A call that is stopped under way counts as having
                 taken all of it, because nobody says what it took.
             key: asks the same anew where it differs, e.g. for another sample.
-            again: what to do with a call that was under way when the task's process died.
+            again: what to do with a call that was under way when it was stopped or the task's process died.
 
         Raises:
             OverBudgetError: the budget does not hold ``most``.
-            InDoubtError: it was under way when the process died, and may not be made again.
+            InDoubtError: it was under way when it was stopped or the process died, and may not be made again.
         """
         memo, place = self.shared.memo, self.unique(key_of(self.path, name, [asked, key]))
         known = memo.find(place)
         if known is not None and known.state == "done":
             return msgspec.msgpack.decode(known.value, type=result)
-        if known is not None and known.state == "intent" and again == "never" and place in memo.in_doubt:
+        if known is not None and known.state == "intent" and again == "never":
             raise InDoubtError(
-                f"{self.path}: {name} was under way when the process died, so it may have been done.",
+                f"{self.path}: {name} was under way when it was stopped or its process died, so it may have been done.",
                 fix="Look whether it was done. To make it again, start a new task.",
             )
         with await self.purse.reserve(most) as hold:
             await memo.intend(place, most)
             try:
                 paid = await make()
-            except Exception:
-                hold.settle(Amount(calls=most.calls))
-                await memo.fail(place, Amount(calls=most.calls))
+            except Exception as error:
+                used = Amount(calls=most.calls) if isinstance(error, BadInputError | NotDoneError) else most
+                hold.settle(used)
+                await memo.fail(place, used)
                 raise
             except BaseException:
                 hold.settle(most)
@@ -323,7 +333,7 @@ class Run:
 
         return await self.once(f"chat {model}", question, make, Reply, most=most, key=key)
 
-    async def _scatter(
+    async def scatter(
         self,
         f: Callable[["Run", T], Awaitable[R]],
         items: Iterable[T],
@@ -332,6 +342,19 @@ class Run:
         of: int | None = None,
         place: Callable[[int], str] = str,
     ) -> AsyncGenerator[Success[R] | Failure]:
+        """Outcomes as they come, of which `map`, `reduce` and the others are readings; close it by ``aclosing``.
+
+        Args:
+            f: an async function of a run of its own and an item.
+            items: asked whenever there is room; an iterator may be at its end and have more after an outcome.
+            options: how.
+            of: how many items there are, where they do not say.
+            place: what the item is called in keys that was taken as the so-manieth; the same in each run.
+
+        Raises:
+            ItemsFailedError: more items failed than are tolerated.
+            BadInputError: ``f`` is no async function.
+        """
         check(f)
         name = name_of(f)
         stage = self.unique(name)

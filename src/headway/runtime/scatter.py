@@ -20,6 +20,7 @@ from headway.core.errors import (
     ItemsFailedError,
     OverBudgetError,
     OverDeadlineError,
+    StoppedError,
 )
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 _GRACE: Final = 1.0
 """Seconds that a function which was told to stop has for it, before it is left to itself and told of."""
-_FINAL: Final = (OverBudgetError, OverDeadlineError, InDoubtError, BadInputError)
+_FINAL: Final = (OverBudgetError, OverDeadlineError, InDoubtError, BadInputError, StoppedError)
 """Errors that are the same the next time."""
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0

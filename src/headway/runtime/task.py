@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 from headway.core.clock import Clock, SystemClock
 from headway.core.errors import BadInputError, OverDeadlineError
@@ -15,6 +16,7 @@ from headway.runtime.memo import Ledger, Memo
 from headway.runtime.models import Models
 from headway.runtime.progress import Feed, Progress
 from headway.runtime.purse import NOTHING, Amount, Budget, Purse
+from headway.runtime.results import ResultCache
 from headway.runtime.run import Lane, Run, Shared
 from headway.runtime.scatter import stop
 from headway.runtime.spans import Spans, Timed
@@ -139,6 +141,8 @@ class Runtime:
         store: a file for their spans, such as the gateway's; ``None``: nobody keeps them.
         ledger: keeps their paid calls, so that they can be taken up again; ``None``: only while they run.
         models: where `Run.chat` asks; it stays the caller's to close.
+        results: what tools gave that may be given again; several runtimes may share one. ``None``: one of its own.
+        tenant: whose tasks these are: what a tool's results are kept for, where it shares them between tasks.
         clock: for spans and deadlines.
     """
 
@@ -148,6 +152,8 @@ class Runtime:
         store: Path | None = None,
         ledger: Ledger | None = None,
         models: Models | None = None,
+        results: ResultCache | None = None,
+        tenant: str = "",
         clock: Clock | None = None,
     ) -> None:
         self._store = None if store is None else Store(store)
@@ -155,6 +161,9 @@ class Runtime:
         self._spans = Spans(clock or SystemClock(), self._recorder)
         self._ledger = ledger
         self._models = models
+        self._results = ResultCache() if results is None else results
+        self._tenant = tenant
+        self._gates: WeakKeyDictionary[object, asyncio.Semaphore] = WeakKeyDictionary()
         self._working: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
@@ -196,6 +205,9 @@ class Runtime:
                 memo=memo,
                 feed=started.feed,
                 models=self._models,
+                results=self._results,
+                tenant=self._tenant,
+                gates=self._gates,
             )
             work = Step(agent=task.__name__)
             with Timed(self._spans, started.id, None, f"invoke_agent {task.__name__}", work, early=True) as span:
