@@ -49,8 +49,8 @@ async def test_what_could_not_be_read_is_told_and_the_rest_is_used(tmp_path: Pat
     (tmp_path / "good.txt").write_text("words")
     (tmp_path / "bad.pdf").write_bytes(b"x")
     console, out = screen(terminal=False)
-    index = await load_index(tmp_path, WordEmbedder, console)
-    assert [chunk.document for chunk in index.chunks] == ["good.txt"]
+    with await load_index([tmp_path], WordEmbedder, console, tmp_path / ".index.db") as index:
+        assert [chunk.document for chunk in index.chunks] == ["good.txt"]
     assert "bad.pdf is not a PDF" in out.getvalue()
 
 

@@ -1,23 +1,25 @@
 """Running the knowledge agent where a person watches: documents with progress, steps and the answer as they come."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from platformdirs import user_cache_path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from headway.agents.knowledge.documents import Reading, read_documents
 from headway.agents.knowledge.embed import E5Embedder, Embedder, EndpointEmbedder
-from headway.agents.knowledge.index import Index, build
-from headway.agents.knowledge.vectors import CachedEmbedder, default_vectors
+from headway.agents.knowledge.retrieval.index import Index
+from headway.agents.knowledge.retrieval.index_file import IndexFile
+from headway.agents.knowledge.retrieval.updating import update
 from headway.core.errors import BadInputError, MissingExtraError, NotFoundError, UpstreamError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from headway.agents.knowledge.agent import KnowledgeAnswer
+    from headway.agents.knowledge.agent import KnowledgeAnswer, Source
 
 PATIENCE: Final = 300.0
 """Seconds that the client waits for a byte; small machines read long prompts slowly."""
@@ -62,50 +64,55 @@ async def first_model(client: "AsyncOpenAI") -> str:
     return models[0].id
 
 
-def built_in_embedder() -> Embedder:
-    """The embedding model that is installed with the package; it remembers what it embedded.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    return CachedEmbedder(E5Embedder(), default_vectors())
-
-
 def choose_embedder(model: str | None, client: "AsyncOpenAI") -> Embedder:
-    """The built-in embedding model, or ``model`` at the client's endpoint; both remember what they embedded.
+    """The built-in embedding model, or ``model`` at the client's endpoint.
 
     A model of the E5 family gets the prefixes that it was trained with.
-    """
-    if model is None:
-        return built_in_embedder()
-    prefixes = ("query: ", "passage: ") if "e5" in model.lower() else ("", "")
-    remote = EndpointEmbedder(client, model, query_prefix=prefixes[0], passage_prefix=prefixes[1])
-    return CachedEmbedder(remote, default_vectors())
-
-
-async def load_index(docs: Path, choose: Callable[[], Embedder], console: Console) -> Index:
-    """Read and embed documents; what could not be read is told on ``console``, and the rest goes on.
 
     Raises:
-        HeadwayError: nothing could be read, or the embedder failed.
+        MissingExtraError: the built-in one is wanted, and not installed.
     """
-    reading = read_documents(docs)
-    for line in _complaints(reading):
-        console.print(Text(line, "yellow"))
+    if model is None:
+        return E5Embedder()
+    prefixes = ("query: ", "passage: ") if "e5" in model.lower() else ("", "")
+    return EndpointEmbedder(client, model, query_prefix=prefixes[0], passage_prefix=prefixes[1])
+
+
+def index_of(docs: Sequence[Path], embedder: str) -> Path:
+    """Where an index is kept unless told otherwise: in the user's cache directory, one for each choice of documents."""
+    chosen = "\0".join([embedder, *sorted(str(path.resolve()) for path in docs)])
+    return user_cache_path("headway") / "indexes" / f"{hashlib.sha256(chosen.encode()).hexdigest()[:16]}.db"
+
+
+async def load_index(
+    docs: Sequence[Path], choose: Callable[[], Embedder], console: Console, where: Path | None = None
+) -> Index:
+    """Bring the index of documents up to date and open it; what could not be read is told on ``console``. Close it.
+
+    Args:
+        docs: files and folders.
+        choose: gives the embedder; asked for it once there is something to embed.
+        console: for progress and complaints.
+        where: the index; ``None``: `index_of`.
+
+    Raises:
+        HeadwayError: nothing could be read, the index cannot be written, or the embedder failed.
+    """
     embedder = choose()
-    columns = (TextColumn("  embedding {task.fields[files]} documents"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=None, files=len(reading.documents))
-        index = await build(
-            reading.documents, embedder, lambda done, total: progress.update(bar, completed=done, total=total)
-        )
-    if isinstance(embedder, CachedEmbedder) and embedder.trouble:
-        console.print(Text(f"  vectors are not kept: {embedder.trouble}", "yellow"))
-    return index
-
-
-def _complaints(reading: Reading) -> list[str]:
-    return [visible(f"  {problem.name} {problem.what} {problem.fix}") for problem in reading.problems]
+    file = IndexFile(where or index_of(docs, embedder.name))
+    try:
+        columns = (TextColumn("  embedding passages"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+            bar = progress.add_task("", total=None)
+            done = await update(
+                file, docs, embedder, lambda now, total: progress.update(bar, completed=now, total=total)
+            )
+        for problem in done.problems:
+            console.print(Text(visible(f"  {problem.name} {problem.what} {problem.fix}"), "yellow"))
+        return Index(file, embedder)
+    except BaseException:
+        file.close()
+        raise
 
 
 class Teller:
@@ -151,10 +158,32 @@ class Teller:
 
 
 def closing(answer: "KnowledgeAnswer") -> str:
-    """What follows an answer: whether it was cut off, and its sources, numbered as the model saw them."""
-    cut = ["  (cut off at the limit of its length)"] if answer.finish_reason == "length" else []
-    sources = [", ".join(filter(None, [source.document, source.place])) for source in answer.sources]
-    return visible("\n".join([*cut, "Sources", *(f"  [{number}] {name}" for number, name in enumerate(sources, 1))]))
+    """What follows an answer: why there is none, or whether it was cut off; what proves it; its sources, by number."""
+    lines = ["  (cut off at the limit of its length)"] if answer.finish_reason == "length" else []
+    if answer.refused is not None:
+        lines.append(f"The documents do not hold the answer: {answer.refused.why}.")
+    elif answer.quotes:
+        lines.append("Quotes, each found in the documents")
+    else:
+        lines.append("No quote proves this answer, so it may be wrong.")
+    lines += [f'  [{quote.source}] "{quote.text}"' for quote in answer.quotes]
+    lines += [f'  dropped: "{quote.text}": {quote.why}' for quote in answer.dropped]
+    lines.append("What came nearest" if answer.refused is not None else "Sources")
+    lines += [f"  [{number}] {_named(source)}" for number, source in _listed(answer)]
+    return visible("\n".join(lines))
+
+
+def _listed(answer: "KnowledgeAnswer") -> "list[tuple[int, Source]]":
+    """All sources; of all documents, which stand there whole, only those that are quoted."""
+    quoted = {quote.source for quote in answer.quotes}
+    return [
+        (number, source) for number, source in enumerate(answer.sources, 1) if answer.mode != "cag" or number in quoted
+    ]
+
+
+def _named(source: "Source") -> str:
+    also = f" (also in {', '.join(source.also_in)})" if source.also_in else ""
+    return ", ".join(filter(None, [source.document, source.place])) + also
 
 
 def visible(text: str) -> str:

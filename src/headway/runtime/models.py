@@ -57,6 +57,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     usage: Usage
     model: str
     """Who answered, as the endpoint says; else who was asked."""
+    ttft: float | None = None
+    """Seconds from sending the question to the answer's first token; unknown where the answer came whole."""
 
     @property
     def message(self) -> Message:
@@ -201,6 +203,7 @@ class Models:
             finish_reason=answer.finish_reason,
             usage=answer.usage,
             model=answer.model or question.model,
+            ttft=None if call.first_token is None or call.sent is None else call.first_token - call.sent,
         )
         return reply, call
 

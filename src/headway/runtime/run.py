@@ -295,7 +295,7 @@ class Run:
         model: str,
         tools: Sequence[Message] = (),
         max_tokens: int = 4096,
-        say: bool = False,
+        say: bool | Callable[[str], None] = False,
         key: str = "",
         **options: Any,  # noqa: ANN401 - the API's own
     ) -> Reply:
@@ -306,7 +306,7 @@ class Run:
             model: its name at the endpoint.
             tools: tools that it may call, likewise.
             max_tokens: most tokens that the answer may have; what they cost is reserved before.
-            say: stream the answer to whoever watches, as by `say`; for what a person waits for.
+            say: stream the answer to whoever watches, as by `say`, or to a function; for what a person waits for.
             key: asks the same anew where it differs.
             options: more fields of the request, e.g. ``temperature=0``.
 
@@ -323,10 +323,11 @@ class Run:
         most = models.most(question, spans.clock.now(), priced=self.purse.limits_money)
 
         async def make() -> Paid:
-            begun = models.begun(question, spans.clock.now(), stream=say, digests=spans.kept)
+            told = say if callable(say) else self.say if say else None
+            begun = models.begun(question, spans.clock.now(), stream=told is not None, digests=spans.kept)
             with self.timed(f"chat {model}", begun) as span:
                 headers = trace_headers(self.id, span.id)
-                reply, call = await models.ask(question, begun, headers, spans.clock, self.say if say else None)
+                reply, call = await models.ask(question, begun, headers, spans.clock, told)
                 used = models.used(call, begun.sent or 0.0, most)
                 span.work = structs.replace(call, cost=None if used.unpriced else used.money)
             return Paid(reply, used)

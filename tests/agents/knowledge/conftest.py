@@ -1,6 +1,6 @@
 """Documents and indexes that several tests share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from io import BytesIO
 
 import pytest
@@ -9,7 +9,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, IndirectObject,
 
 from headway.agents.knowledge.documents import Document
 from headway.agents.knowledge.fake import WordEmbedder
-from headway.agents.knowledge.index import Index, build
+from headway.agents.knowledge.retrieval.index import Index, build
 from headway.agents.knowledge.text import Block, Content
 
 MakePdf = Callable[[Sequence[Sequence[str]]], bytes]
@@ -51,7 +51,7 @@ def make_pdf() -> MakePdf:
 
 
 @pytest.fixture
-async def ferry_index() -> Index:
+async def ferry_index() -> AsyncIterator[Index]:
     """Three one-paragraph documents."""
     texts = {
         "ferry.md": "The ferry was late because a rope was in its propeller.",
@@ -62,4 +62,5 @@ async def ferry_index() -> Index:
         Document(name=name, content=Content(title=name.removesuffix(".md"), blocks=(Block(text, "Notes"),)))
         for name, text in texts.items()
     ]
-    return await build(documents, WordEmbedder())
+    with await build(documents, WordEmbedder()) as index:
+        yield index

@@ -7,7 +7,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
-from headway.agents.knowledge.index import Index
+from headway.agents.knowledge.plain_model import PlainModel
+from headway.agents.knowledge.retrieval.index import Index
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.usage import Usage
 from headway.gateway.fake import FakeEngine, Fault, Reply
@@ -36,7 +37,9 @@ async def run(
     pieces: list[str] = []
     steps: list[str] = []
     async with AsyncOpenAI(base_url=engine.url, api_key="k", max_retries=0) as client:
-        answer = await ask(question, index, client, "fake", on_text=pieces.append, on_step=steps.append, mode=mode)
+        answer = await ask(
+            question, index, PlainModel(client, "fake"), on_text=pieces.append, on_step=steps.append, mode=mode
+        )
     return answer, pieces, steps
 
 
@@ -77,7 +80,12 @@ async def test_planning_takes_the_steps_of_the_models_plan_in_one_growing_conver
     assert [call.step for call in answer.calls] == ["plan", "summarise", "answer"]
     assert answer.calls[0].ttft is None
     assert 0 < (answer.calls[-1].ttft or 0) <= answer.calls[-1].seconds <= answer.seconds
-    assert steps == ["plan", "plan by model: search → search → summarise → answer", *(f"{a}: {b}" for a, b in STEPS)]
+    assert steps == [
+        "search: the question itself",
+        "plan",
+        "plan by model: search → search → summarise → answer",
+        *(f"{a}: {b}" for a, b in STEPS),
+    ]
 
 
 async def test_a_passage_that_two_searches_find_is_shown_once(ferry_index: Index) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from openai import AsyncOpenAI
 
-from headway.agents.knowledge.agent import ask
-from headway.agents.knowledge.index import Index
+from headway.agents.knowledge.agent import Mode, ask
+from headway.agents.knowledge.plain_model import PlainModel
+from headway.agents.knowledge.retrieval.index import Index
 from headway.core.task import Identity, SpanId
 from headway.gateway.fake import FakeEngine, Reply
 from headway.policy.identify import CallAnswered, CallOpening, Identifier
@@ -29,10 +30,13 @@ def script(body: dict[str, Any]) -> Reply:
     return Reply(content="The passages say that a rope was caught in the propeller of the ferry.")
 
 
+MODES: tuple[Mode, ...] = ("direct", "planning")
+
+
 async def asked(index: Index, question: str) -> list[tuple[dict[str, Any], str]]:
     async with FakeEngine(script) as engine, AsyncOpenAI(base_url=engine.url, api_key="k") as client:
-        for mode in ("direct", "planning"):
-            await ask(question, index, client, "fake", mode=mode)
+        for mode in MODES:
+            await ask(question, index, PlainModel(client, "fake"), mode=mode)
         return [(body, script(body).content) for body in engine.requests]
 
 

@@ -1,36 +1,49 @@
-"""The agent: answers a question from an index of documents, directly or by a plan."""
+"""The agent: answers a question from an index of documents, says what proves the answer, or that it is not there."""
 
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
-from headway.agents.knowledge.assignment import Assignment
-from headway.agents.knowledge.conversation import BrokenOffError, CallRecord
+from headway.agents.knowledge.assignment import Assignment, Outcome, Searched
+from headway.agents.knowledge.cag import answer_from_all
+from headway.agents.knowledge.chunks import Chunk
+from headway.agents.knowledge.conversation import CallRecord
 from headway.agents.knowledge.direct import answer_directly
-from headway.agents.knowledge.index import Index
+from headway.agents.knowledge.model import Model
 from headway.agents.knowledge.plan import Plan
 from headway.agents.knowledge.planning import answer_by_plan
+from headway.agents.knowledge.quotes import Dropped, Grounded, Quote, Spoken, ground
+from headway.agents.knowledge.retrieval.index import Passage
+from headway.agents.knowledge.support import support
 from headway.core.errors import BadInputError
 from headway.core.usage import Usage
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-Mode = Literal["direct", "planning"]
+Mode = Literal["direct", "planning", "cag"]
 
 MAX_QUESTION: Final = 1000
 """Characters: a question, not a document."""
+PASSAGES: Final = 3
+"""Passages that the direct way shows the model, and that tell whether the documents hold an answer at all."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A passage that the answer was written from."""
+    """A passage that the model was shown."""
 
     document: str
     place: str
-    score: float
-    """Cosine of what was searched for and the passage; its size depends on the embedding model."""
+    """Its page, or the headings above it."""
+    also_in: tuple[str, ...] = ()
+    """Other documents that say the same in the same words."""
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """Why there is no answer."""
+
+    by: Literal["search", "model"]
+    """``search``: nothing that was found comes near enough, so no model was asked. ``model``: it said so itself."""
+    why: str
 
 
 class KnowledgeAnswer(Struct, frozen=True, kw_only=True):
@@ -39,15 +52,28 @@ class KnowledgeAnswer(Struct, frozen=True, kw_only=True):
     question: str
     mode: Mode
     text: str
+    """Empty where there is no answer."""
+    refused: Refusal | None = None
+    quotes: tuple[Quote, ...] = ()
+    """What proves it; each stands in the documents word for word."""
+    dropped: tuple[Dropped, ...] = ()
+    """What the model quoted and the documents do not say."""
+    support: float | None = None
+    """How well the best passages fit the question, from `support`; unknown where nothing was searched for."""
     finish_reason: str | None
     """``length``: the answer was cut off."""
     sources: tuple[Source, ...]
-    """In the order in which they were found."""
+    """By their numbers, from 1; where there is no answer, what came nearest."""
     plan: Plan | None
     """``None`` where none was asked for."""
     calls: tuple[CallRecord, ...]
     seconds: float
     """From the question to the end of the answer."""
+
+    @property
+    def grounded(self) -> bool:
+        """Whether any quote proves it."""
+        return bool(self.quotes)
 
     @property
     def usage(self) -> Usage:
@@ -61,30 +87,29 @@ class KnowledgeAnswer(Struct, frozen=True, kw_only=True):
 
 async def ask(
     question: str,
-    index: Index,
-    client: "AsyncOpenAI",
-    model: str,
+    index: Searched,
+    model: Model,
     *,
     on_text: Callable[[str], None] = lambda _text: None,
     on_step: Callable[[str], None] = lambda _step: None,
-    on_broken: Callable[[BrokenOffError], None] | None = None,
     mode: Mode = "direct",
+    threshold: float | None = None,
 ) -> KnowledgeAnswer:
     """Answer ``question`` from ``index``.
 
     Args:
         question: at most `MAX_QUESTION` characters.
         index: the documents.
-        client: an OpenAI client; only its base URL and key matter.
-        model: the model's name there.
-        on_text: given the answer's text piece by piece while it is written.
+        model: who writes.
+        on_text: given the answer's text, without its quotes, piece by piece while it is written.
         on_step: told in plain words what is done next.
-        on_broken: told when the answer broke off while it was written; it is then asked for once more, and given to
-            ``on_text`` from its beginning. ``None``: it is not.
         mode: ``direct``: search once, one call. ``planning``: the model writes a plan, whose steps are then taken.
+            ``cag``: all documents are put before the question.
+        threshold: the support below which the documents are taken not to hold an answer, and no model is asked; see
+            `headway.agents.knowledge.support`. ``None``: the model is always asked.
 
     Raises:
-        BadInputError: the question is empty or too long.
+        BadInputError: the question is empty or too long, or the documents are too long for ``cag``.
         UpstreamError: the model did not answer.
     """
     question = question.strip()
@@ -93,33 +118,82 @@ async def ask(
             f"The question has {len(question)} characters; 1 to {MAX_QUESTION} are allowed.", fix="Ask another one."
         )
     started = time.perf_counter()
-    task = Assignment(
-        question=question,
-        index=index,
-        client=client,
-        model=model,
-        on_text=on_text,
-        on_step=on_step,
-        on_broken=on_broken,
-    )
+    spoken = Spoken(on_text)
+    task = Assignment(question=question, index=index, model=model, on_text=spoken.feed, on_step=on_step)
+    found: tuple[Passage, ...] = ()
+    if mode != "cag":
+        on_step("search: the question itself")
+        found = await index.search(question, PASSAGES)
+    held = support(found) if found else None
+    if threshold is not None and held is not None and held < threshold:
+        why = f"the best passages fit the question by {held:.2f}; an answer needs {threshold:.2f}"
+        return _refused(question, mode, found, Refusal(by="search", why=why), time.perf_counter() - started)
+    outcome = await _answered(task, found, mode)
+    spoken.end()
+    grounded = ground(outcome.conversation.messages[-1]["content"], outcome.shown)
+    return _finished(question, mode, found, outcome, grounded, time.perf_counter() - started)
+
+
+async def _answered(task: Assignment, found: tuple[Passage, ...], mode: Mode) -> Outcome:
     match mode:
         case "direct":
-            outcome = await answer_directly(task)
+            return await answer_directly(task, found)
         case "planning":
-            outcome = await answer_by_plan(task)
+            return await answer_by_plan(task)
+        case "cag":
+            return await answer_from_all(task)
         case _:
             assert_never(mode)
-    calls = tuple(outcome.conversation.calls)
+
+
+def _refused(
+    question: str, mode: Mode, found: tuple[Passage, ...], refusal: Refusal, seconds: float
+) -> KnowledgeAnswer:
     return KnowledgeAnswer(
         question=question,
         mode=mode,
-        text=outcome.conversation.messages[-1]["content"].strip(),
+        text="",
+        refused=refusal,
+        quotes=(),
+        dropped=(),
+        support=support(found),
+        finish_reason=None,
+        sources=_sources([passage.chunk for passage in found], found),
+        plan=None,
+        calls=(),
+        seconds=seconds,
+    )
+
+
+def _finished(
+    question: str,
+    mode: Mode,
+    found: tuple[Passage, ...],
+    outcome: Outcome,
+    grounded: Grounded,
+    seconds: float,
+) -> KnowledgeAnswer:
+    calls = tuple(outcome.conversation.calls)
+    why = "the model read the passages and found no answer in them"
+    return KnowledgeAnswer(
+        question=question,
+        mode=mode,
+        text=grounded.text if grounded.held else "",
+        refused=None if grounded.held else Refusal(by="model", why=why),
+        quotes=grounded.quotes,
+        dropped=grounded.dropped,
+        support=support(found) if found else None,
         finish_reason=calls[-1].finish_reason,
-        sources=tuple(Source(document=p.chunk.document, place=p.chunk.place, score=p.score) for p in outcome.found),
+        sources=_sources(outcome.shown, found),
         plan=outcome.plan,
         calls=calls,
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
     )
+
+
+def _sources(chunks: Iterable[Chunk], found: tuple[Passage, ...]) -> tuple[Source, ...]:
+    also = {passage.chunk: passage.also_in for passage in found}
+    return tuple(Source(document=chunk.document, place=chunk.place, also_in=also.get(chunk, ())) for chunk in chunks)
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

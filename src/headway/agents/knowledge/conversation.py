@@ -3,29 +3,12 @@
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any
 
 from msgspec import Struct
 
-from headway.core.errors import UpstreamError
+from headway.agents.knowledge.model import Heard, Message, Model
 from headway.core.usage import Usage
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI, AsyncStream
-    from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletion, ChatCompletionChunk
-
-Message = dict[str, Any]
-
-SAMPLING: Final = {"temperature": 0.0, "frequency_penalty": 0.5}
-"""The likeliest answer each time, with a push against repeating itself, which is what small models fall into."""
-
-REFUSALS: Final = frozenset({400, 422})
-NONSENSE: Final = (json.JSONDecodeError, UnicodeDecodeError)
-"""What the client lets through when an endpoint answers with something else than JSON."""
-SENT_AGAIN: Final = {"x-stainless-retry-count": "1"}
-"""What the client itself says of a call that it sends again, as it does until an answer begins; then it leaves that to
-its user."""
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -39,34 +22,16 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     finish_reason: str | None
 
 
-class RefusedError(UpstreamError):
-    """The endpoint understood the request and will not answer it (HTTP 400 or 422)."""
-
-
-class BrokenOffError(UpstreamError):
-    """The answer had begun to stream, and ended before it was complete."""
-
-
 class Conversation:
     """Keeps the messages and an account of the calls.
 
     Args:
-        client: carries the base URL and the key, and nothing else of ours: no header, no extension of the protocol.
-        model: the model's name at that URL.
+        model: who is asked.
         messages: the opening, up to and including the first user message.
-        on_broken: told when a streamed answer broke off; it is then asked for once more. ``None``: it is not.
     """
 
-    def __init__(
-        self,
-        client: "AsyncOpenAI",
-        model: str,
-        messages: list[Message],
-        on_broken: Callable[[BrokenOffError], None] | None = None,
-    ) -> None:
-        self._client = client
+    def __init__(self, model: Model, messages: list[Message]) -> None:
         self._model = model
-        self._on_broken = on_broken
         self.messages = messages
         self.calls: list[CallRecord] = []
 
@@ -94,107 +59,29 @@ class Conversation:
             RefusedError: the endpoint will not answer this, perhaps for its ``response_format``; nothing has changed.
             UpstreamError: the endpoint cannot be reached, or broke the protocol.
         """
-        from openai import OpenAIError  # noqa: PLC0415 - an optional package
-
         started = time.perf_counter()
-        extra = {"response_format": response_format} if response_format else {}
-        try:
-            answer: ChatCompletion = await self._create(max_tokens, **extra)
-        except (OpenAIError, *NONSENSE) as error:
-            raise self._failure(error) from error
-        if not getattr(answer, "choices", None):  # the client hands on a web page as a string
-            raise self._failure(ValueError("it answered with something that is no chat completion"))
-        choice = answer.choices[0]
-        text = choice.message.content or ""
-        self._keep(step, text, started, None, answer.usage, choice.finish_reason)
-        return text
+        heard = await self._model.whole(self.messages, max_tokens=max_tokens, response_format=response_format)
+        return self._keep(step, started, heard)
 
     async def stream(self, step: str, *, max_tokens: int, on_text: Callable[[str], None]) -> str:
         """Ask for the next message and hand its text on piece by piece as it arrives; it joins the conversation.
 
         Raises:
-            UpstreamError: as `reply`.
-            BrokenOffError: the stream ended before the answer did, and so did the second one where there is one.
+            UpstreamError: as `reply`, or the stream ended before the answer did.
         """
-        try:
-            return await self._stream(step, max_tokens, on_text, {})
-        except BrokenOffError as error:
-            if self._on_broken is None:
-                raise
-            self._on_broken(error)
-        return await self._stream(step, max_tokens, on_text, SENT_AGAIN)
+        started = time.perf_counter()
+        heard = await self._model.streamed(self.messages, max_tokens=max_tokens, on_text=on_text)
+        return self._keep(step, started, heard)
 
-    async def _stream(
-        self, step: str, max_tokens: int, on_text: Callable[[str], None], headers: Mapping[str, str]
-    ) -> str:
-        from httpx2 import HTTPError  # noqa: PLC0415 - comes with the optional package openai
-        from openai import OpenAIError  # noqa: PLC0415 - an optional package
-
-        started, first, usage, finish = time.perf_counter(), None, None, None
-        begun = False
-        parts: list[str] = []
-        try:
-            stream: AsyncStream[ChatCompletionChunk] = await self._create(
-                max_tokens, stream=True, stream_options={"include_usage": True}, extra_headers=headers
-            )
-            begun = True
-            async with stream:
-                async for chunk in stream:
-                    usage = chunk.usage or usage
-                    for choice in (chunk.choices or ())[:1]:
-                        finish = choice.finish_reason or finish
-                        if choice.delta.content:
-                            first = first or time.perf_counter()
-                            parts.append(choice.delta.content)
-                            on_text(choice.delta.content)
-        except (OpenAIError, HTTPError, *NONSENSE) as error:
-            raise self._failure(error, begun=begun) from error
-        if finish is None:
-            raise self._failure(ValueError("the stream ended before the answer did"), begun=True)
-        text = "".join(parts)
-        self._keep(step, text, started, first, usage, finish)
-        return text
-
-    async def _create(self, max_tokens: int, **extra: object) -> Any:  # noqa: ANN401 - the client's overloads want literals
-        create = cast("Callable[..., Any]", self._client.chat.completions.create)
-        return await create(model=self._model, messages=self.messages, max_tokens=max_tokens, **SAMPLING, **extra)
-
-    def _keep(
-        self,
-        step: str,
-        text: str,
-        started: float,
-        first: float | None,
-        usage: "CompletionUsage | None",
-        finish: str | None,
-    ) -> None:
-        self.messages.append({"role": "assistant", "content": text})
+    def _keep(self, step: str, started: float, heard: Heard) -> str:
+        self.messages.append({"role": "assistant", "content": heard.text})
         self.calls.append(
             CallRecord(
                 step=step,
                 seconds=time.perf_counter() - started,
-                ttft=None if first is None else first - started,
-                usage=_usage(usage),
-                finish_reason=finish,
+                ttft=heard.ttft,
+                usage=heard.usage,
+                finish_reason=heard.finish_reason,
             )
         )
-
-    def _failure(self, error: Exception, *, begun: bool = False) -> UpstreamError:
-        reason = str(getattr(error, "message", "") or error) or type(error).__name__
-        refused = getattr(error, "status_code", None) in REFUSALS
-        kind = RefusedError if refused else BrokenOffError if begun else UpstreamError
-        return kind(
-            f"The model {self._model!r} at {self._client.base_url} did not answer: {reason.rstrip('.')}.",
-            fix="Check that the URL is right, that it is running, and that it serves this model.",
-        )
-
-
-def _usage(usage: "CompletionUsage | None") -> Usage:
-    if usage is None:
-        return Usage()
-    details = usage.prompt_tokens_details
-    return Usage(
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cache_read=details.cached_tokens if details else None,
-    )
+        return heard.text

@@ -1,27 +1,26 @@
 """The direct way: search once, answer in one call."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from headway.agents.knowledge.assignment import ANSWER_TOKENS, Assignment, Outcome, shown
 from headway.agents.knowledge.conversation import Conversation
+from headway.agents.knowledge.quotes import RULES
+from headway.agents.knowledge.retrieval.index import Passage
 
-PASSAGES: Final = 3
-SYSTEM: Final = "You answer questions from the passages that you are given."
+SYSTEM: Final = f"You answer questions from the passages that you are given. {RULES}"
 
 
-async def answer_directly(task: Assignment) -> Outcome:
-    """Retrieve, then one streamed call."""
-    task.on_step("search: the question itself")
-    found = await task.index.search(task.question, PASSAGES)
+async def answer_directly(task: Assignment, found: Sequence[Passage]) -> Outcome:
+    """One streamed call on what was found for the question itself."""
+    chunks = tuple(passage.chunk for passage in found)
     conversation = Conversation(
-        task.client,
         task.model,
         [
             {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": f"{shown(found)}\n\nAnswer in two sentences: {task.question}"},
+            {"role": "user", "content": f"{shown(chunks)}\n\nAnswer in two sentences, then quote: {task.question}"},
         ],
-        task.on_broken,
     )
     task.on_step("answer")
     await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
-    return Outcome(conversation=conversation, found=found)
+    return Outcome(conversation=conversation, shown=chunks)

@@ -1,11 +1,12 @@
 """Documents: files read into blocks of text that remember where they stood."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from headway.agents.knowledge.docx import read_docx
 from headway.agents.knowledge.markup import read_html, read_markdown, read_plain
 from headway.agents.knowledge.pdf import read_pdf
 from headway.agents.knowledge.text import Content
@@ -13,9 +14,12 @@ from headway.core.errors import BadInputError, NotFoundError
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Largest file that is read; bigger ones are reported and left out."""
+MAX_CHARACTERS: Final = 10_000_000
+"""Most text that is taken from one file, about 5,000 pages: a small file may unpack to more than memory holds."""
 
 READERS: Final[dict[str, Callable[[bytes], Content]]] = {
     ".pdf": read_pdf,
+    ".docx": read_docx,
     ".html": read_html,
     ".htm": read_html,
     ".md": read_markdown,
@@ -41,59 +45,98 @@ class Problem(Struct, frozen=True, kw_only=True):
     fix: str
 
 
-class Reading(Struct, frozen=True, kw_only=True):
-    """All that came of reading a path."""
+class File(Struct, frozen=True, kw_only=True):
+    """A file that may be a document."""
 
-    documents: tuple[Document, ...]
-    problems: tuple[Problem, ...]
+    name: str
+    """Its path below the folder that was given; with several folders, the folder's name before it."""
+    path: Path
+
+    @property
+    def reader(self) -> Callable[[bytes], Content]:
+        """What reads its type.
+
+        Raises:
+            BadInputError: nothing does.
+        """
+        reader = READERS.get(self.path.suffix.lower())
+        if reader is None:
+            kind = self.path.suffix or "no ending"
+            raise BadInputError(f"is of a type that is not read ({kind}).", fix=f"Known types: {', '.join(READERS)}.")
+        return reader
+
+    def load(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            BadInputError: it is of a type that is not read, too long, or cannot be opened.
+        """
+        _ = self.reader
+        try:
+            size = self.path.stat().st_size
+            if size > MAX_BYTES:
+                raise BadInputError(f"is {size} bytes long; the limit is {MAX_BYTES}.", fix="Split it.")
+            return self.path.read_bytes()
+        except OSError as error:
+            raise BadInputError(f"could not be opened: {error.strerror}.", fix="Check its permissions.") from error
+
+    def read(self, data: bytes) -> Content:
+        """Its text, from its bytes.
+
+        Raises:
+            BadInputError: there is none, or too much, or it cannot be had.
+        """
+        content = self.reader(data)
+        if not content.blocks:
+            raise BadInputError("holds no text.", fix="Leave it out, or check that it is the right file.")
+        length = sum(len(block.text) for block in content.blocks)
+        if length > MAX_CHARACTERS:
+            raise BadInputError(f"holds {length} characters; the limit is {MAX_CHARACTERS}.", fix="Split it.")
+        return content
 
 
-def read_documents(path: Path) -> Reading:
-    """Read one file, or every file of a folder and its sub-folders whose name does not begin with a dot.
+def find_files(paths: Sequence[Path]) -> list[File]:
+    """Every file that is given, or lies in a folder that is given or below it and whose name does not begin with a dot.
 
     Raises:
-        NotFoundError: there is nothing at ``path``.
-        BadInputError: no file of it gave any text; the message carries the first few reasons.
-        MissingExtraError: the packages that read documents are not installed.
+        NotFoundError: there is nothing at one of ``paths``.
     """
-    _must_exist(path)
-    documents: list[Document] = []
-    problems: list[Problem] = []
-    for name, file in _files(path):
-        try:
-            content = _read(file)
-        except BadInputError as error:
-            problems.append(Problem(name=name, what=error.what, fix=error.fix))
-            continue
-        documents.append(Document(name=name, content=content))
-        if content.missing:
-            problems.append(Problem(name=name, what=content.missing, fix="The rest of it is used."))
-    if not documents:
-        reasons = "; ".join(f"{problem.name} {problem.what}" for problem in problems[:3]) or "the folder is empty"
+    roots = list(dict.fromkeys(paths))
+    found: dict[Path, File] = {}
+    for root in roots:
+        if not root.exists():
+            raise NotFoundError(f"There are no documents at {root}.", fix="Give a file or a folder that exists.")
+        for name, path in _files(root):
+            found.setdefault(path.resolve(), File(name=f"{_called(root, roots)}{name}", path=path))
+    return list(found.values())
+
+
+def look_for_documents(paths: Sequence[Path]) -> None:
+    """See without reading any whether there can be documents at ``paths``, for those who have much to do first.
+
+    Raises:
+        NotFoundError: there is nothing at one of them.
+        BadInputError: no file has a type that is read.
+    """
+    if not any(file.path.suffix.lower() in READERS for file in find_files(paths)):
         raise BadInputError(
-            f"No document at {path} could be read: {reasons}",
+            f"No file at {named(paths)} is of a type that is read.",
             fix=f"Give files of these types: {', '.join(READERS)}.",
         )
-    return Reading(documents=tuple(documents), problems=tuple(problems))
 
 
-def look_for_documents(path: Path) -> None:
-    """See without reading any whether there can be documents at ``path``, for those who have much to do first.
-
-    Raises:
-        NotFoundError: there is nothing at ``path``.
-        BadInputError: no file of it has a type that is read.
-    """
-    _must_exist(path)
-    if not any(file.suffix.lower() in READERS for _, file in _files(path)):
-        raise BadInputError(
-            f"No file at {path} is of a type that is read.", fix=f"Give files of these types: {', '.join(READERS)}."
-        )
+def named(paths: Sequence[Path]) -> str:
+    """Paths as a message names them."""
+    return ", ".join(map(str, paths))
 
 
-def _must_exist(path: Path) -> None:
-    if not path.exists():
-        raise NotFoundError(f"There are no documents at {path}.", fix="Give a file or a folder that exists.")
+def _called(root: Path, roots: Sequence[Path]) -> str:
+    """What tells files of one folder from those of others: nothing where there is one, else its shortest name."""
+    if len(roots) == 1 or root.is_file():
+        return ""
+    own = root.resolve()
+    alone = [other.resolve().name for other in roots].count(own.name) == 1
+    return f"{own.name if alone else own}/"
 
 
 def _files(path: Path) -> Iterator[tuple[str, Path]]:
@@ -104,21 +147,3 @@ def _files(path: Path) -> Iterator[tuple[str, Path]]:
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts):
             yield name.as_posix(), file
-
-
-def _read(file: Path) -> Content:
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        kind = file.suffix or "no ending"
-        raise BadInputError(f"is of a type that is not read ({kind}).", fix=f"Known types: {', '.join(READERS)}.")
-    try:
-        size = file.stat().st_size
-        if size > MAX_BYTES:
-            raise BadInputError(f"is {size} bytes long; the limit is {MAX_BYTES}.", fix="Split it.")
-        data = file.read_bytes()
-    except OSError as error:
-        raise BadInputError(f"could not be opened: {error.strerror}.", fix="Check its permissions.") from error
-    content = reader(data)
-    if not content.blocks:
-        raise BadInputError("holds no text.", fix="Leave it out, or check that it is the right file.")
-    return content

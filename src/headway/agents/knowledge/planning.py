@@ -3,9 +3,11 @@
 from typing import Final, assert_never
 
 from headway.agents.knowledge.assignment import ANSWER_TOKENS, Assignment, Outcome, shown
-from headway.agents.knowledge.conversation import Conversation, RefusedError
-from headway.agents.knowledge.index import Passage
+from headway.agents.knowledge.chunks import Chunk
+from headway.agents.knowledge.conversation import Conversation
+from headway.agents.knowledge.model import RefusedError
 from headway.agents.knowledge.plan import PLAN_TOKENS, RESPONSE_FORMAT, Plan, PlanStep, by_rules, checked, opening
+from headway.agents.knowledge.quotes import RULES
 from headway.core.errors import BadInputError
 
 PASSAGES_PER_SEARCH: Final = 2
@@ -20,13 +22,13 @@ async def answer_by_plan(task: Assignment) -> Outcome:
     The conversation only ever grows, so each call finds the prefix of the last one in the engine's cache, and anyone
     who watches the wire sees one task.
     """
-    conversation = Conversation(task.client, task.model, opening(task.question), task.on_broken)
+    conversation = Conversation(task.model, opening(task.question))
     plan = await _plan(task, conversation)
-    found: list[Passage] = []
+    found: list[Chunk] = []
     for step in plan.steps:
         task.on_step(f"{step.action}: {step.about}")
         await _take(step, task, conversation, found)
-    return Outcome(conversation=conversation, found=tuple(found), plan=plan)
+    return Outcome(conversation=conversation, shown=tuple(found), plan=plan)
 
 
 async def _plan(task: Assignment, conversation: Conversation) -> Plan:
@@ -48,11 +50,11 @@ async def _plan(task: Assignment, conversation: Conversation) -> Plan:
     return plan
 
 
-async def _take(step: PlanStep, task: Assignment, conversation: Conversation, found: list[Passage]) -> None:
+async def _take(step: PlanStep, task: Assignment, conversation: Conversation, found: list[Chunk]) -> None:
     match step.action:
         case "search":
-            known = {passage.chunk for passage in found}
-            fresh = [p for p in await task.index.search(step.about, PASSAGES_PER_SEARCH) if p.chunk not in known]
+            best = [passage.chunk for passage in await task.index.search(step.about, PASSAGES_PER_SEARCH)]
+            fresh = [chunk for chunk in best if chunk not in found]
             result = shown(fresh, len(found) + 1) if fresh else "Nothing that was not found before."
             conversation.used("search", step.about, result)
             found += fresh
@@ -65,7 +67,7 @@ async def _take(step: PlanStep, task: Assignment, conversation: Conversation, fo
             conversation.used("analyse", step.about, f"Write two sentences: what follows from this for {step.about}?")
             await conversation.reply("analyse", max_tokens=NOTE_TOKENS)
         case "answer":
-            conversation.used("answer", step.about, f"Answer in two sentences, from the passages: {task.question}")
+            conversation.used("answer", step.about, f"{RULES}\nAnswer in two sentences, then quote: {task.question}")
             await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
         case _:
             assert_never(step.action)

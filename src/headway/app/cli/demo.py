@@ -44,7 +44,7 @@ def demo(
     from headway.app.report.layout import console
 
     documents = docs or bundled_documents()
-    look_for_documents(documents)
+    look_for_documents([documents])
     folder, screen = _folder(out), console()
     weights = _weights(screen)
     work = Demo(

@@ -11,6 +11,7 @@ from rich.markup import escape
 from headway.app.cli import (
     ask,
     audit,
+    break_even,
     budget,
     cache,
     check,
@@ -22,6 +23,7 @@ from headway.app.cli import (
     keys,
     models,
     pins,
+    refusal,
     reload,
     serve,
     tasks,
@@ -39,6 +41,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 ask.register(app)
+break_even.register(app)
+refusal.register(app)
 check.register(app)
 demo.register(app)
 models.register(app)

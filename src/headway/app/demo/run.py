@@ -12,9 +12,10 @@ from rich.rule import Rule
 from rich.text import Text
 
 from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
-from headway.agents.knowledge.conversation import BrokenOffError
-from headway.agents.knowledge.index import Index
-from headway.app.asking import Teller, built_in_embedder, closing, load_index, open_client
+from headway.agents.knowledge.embed import E5Embedder
+from headway.agents.knowledge.plain_model import BrokenOffError, PlainModel
+from headway.agents.knowledge.retrieval.index import Index
+from headway.app.asking import Teller, closing, load_index, open_client
 from headway.app.demo.account import Account, account, checks, known_tasks, verdict_line
 from headway.app.demo.child import ServeProcess
 from headway.app.demo.comparison import compare
@@ -62,7 +63,7 @@ async def run(demo: Demo, console: Console) -> None:
     async with ServeProcess(options, demo.out / "demo.log") as child:
         index, ready = await _prepare(demo, child, console)
         before = await fetch_counters(ready.replicas)
-        with Store(demo.out / "demo.db", readonly=True) as store:
+        with index, Store(demo.out / "demo.db", readonly=True) as store:
             accounts = [await child.guard(_ask(mode, demo, index, ready, store, console)) for mode in MODES]
         after = await fetch_counters(ready.replicas)
         verdicts = checks(accounts, before, after, restarted(ready.replicas))
@@ -91,7 +92,7 @@ async def _prepare(demo: Demo, child: ServeProcess, console: Console) -> tuple[I
         return ready
 
     async def read() -> Index:
-        index = await load_index(demo.docs, built_in_embedder, console)
+        index = await load_index([demo.docs], E5Embedder, console)
         console.print(f"  {len(index.chunks)} passages ready to be searched after {time.monotonic() - began:.1f} s")
         return index
 
@@ -126,11 +127,9 @@ async def _answer(mode: Mode, demo: Demo, index: Index, ready: Ready, console: C
             return await ask(
                 demo.question,
                 index,
-                client,
-                demo.model,
+                PlainModel(client, demo.model, broken),
                 on_text=teller.text,
                 on_step=teller.step,
-                on_broken=broken,
                 mode=mode,
             )
     finally:
