@@ -92,6 +92,20 @@ def test_a_group_with_a_field_of_the_wrong_type_is_rejected_alone() -> None:
     assert [one.reason for one in batch.rejected] == ["a group of spans with a field of the wrong type"]
 
 
+def test_a_resource_or_scope_with_a_field_of_the_wrong_type_costs_no_span() -> None:
+    document = json.loads(message(span(1, "work", 0, 1)))
+    (group,) = document["resourceSpans"]
+    group["resource"] = {"attributes": [{"key": "host.name", "value": {"stringValue": 7}}]}
+    group["scopeSpans"][0]["scope"] = {"name": 7}
+    batch = from_json(json.dumps(document).encode())
+    assert len(batch.spans) == 1
+    assert not batch.rejected
+    assert [one.reason for one in batch.left_out] == [
+        "resource.attributes[].value.stringValue",
+        "scopeSpans[].scope.name",
+    ]
+
+
 def test_older_names_for_groups_and_scopes_are_read() -> None:
     document = json.loads(message(span(1, "work", 0, 1), scope="lib"))
     (group,) = document["resourceSpans"]

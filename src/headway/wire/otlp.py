@@ -136,6 +136,11 @@ _TRACES: Final = msgspec.json.Decoder(_Traces[int], strict=False)
 _LOOSE: Final = msgspec.json.Decoder(_LooseTraces)
 _LOOSE_RESOURCE: Final = msgspec.json.Decoder(_LooseResourceSpans)
 _SPAN: Final = msgspec.json.Decoder(_Span[_Loose])
+_NO_GROUP: Final = "a group of spans with a field of the wrong type"
+_HOLDERS: Final = frozenset(
+    f"{group}{rest}" for group in ("scopeSpans", "instrumentationLibrarySpans") for rest in ("", "[]", "[].spans")
+)
+"""Fields of a group without which its spans are lost."""
 
 
 def from_json(data: bytes) -> Batch:
@@ -194,9 +199,15 @@ def _loose_groups(data: bytes, made: "Making") -> Iterator[_LooseResourceSpans]:
         raise BadInputError(f"This JSON is not OTLP: {error}.", fix="Send an ExportTraceServiceRequest.") from error
     for raw in (traces.resource_spans if traces.resource_spans is not None else traces.batches) or ():
         try:
-            yield _LOOSE_RESOURCE.decode(raw)
+            group, wrong = salvage(_LOOSE_RESOURCE, raw)
         except (msgspec.DecodeError, RecursionError):
-            made.reject("a group of spans with a field of the wrong type")
+            made.reject(_NO_GROUP)
+            continue
+        if _HOLDERS.isdisjoint(wrong):
+            made.leave_out(wrong)
+        else:
+            made.reject(_NO_GROUP)
+        yield group
 
 
 class Making:

@@ -109,7 +109,8 @@ def merged(records: list[Fields], where: str, skips: Skips) -> Run | None:
     began = instant(whole.get("start_time"))
     whole["start"] = places[-1][0] if began is None and places else began
     whole["id"] = key_of(whole)
-    whole["trace_id"] = whole.get("trace_id") or (places[0][1] if places else whole["id"])
+    trace = whole.get("trace_id")
+    whole["trace_id"] = (trace if isinstance(trace, str) else None) or (places[0][1] if places else whole["id"])
     whole["parent_run_id"] = whole.get("parent_run_id") or (places[-2][1] if len(places) > 1 else None)
     return convert(Run, whole, where, skips, "a run that says no time of its start, or in no known shape")
 

@@ -45,8 +45,8 @@ class _Resource(Struct):
 class _Row(Struct):
     """One span; ids stand in a context of their own (the SDK) or beside all else."""
 
-    name: str
     start_time: float | str
+    name: str = ""
     end_time: float | str | None = None
     context: _Context | None = None
     trace_id: str = ""
@@ -115,7 +115,7 @@ def _spans(record: Record, document: Document, skips: Skips) -> Iterator[RawSpan
             skips.add("a record that is broken JSON", record.where)
     for one in values:
         for row in _rows(one):
-            found = convert(_Row, row, record.where, skips, "a span without a name, a time of start or ids")
+            found = convert(_Row, row, record.where, skips, "a span without a time of start or ids")
             if found is None:
                 continue
             if found.end_time is not None and instant(found.end_time) is None:

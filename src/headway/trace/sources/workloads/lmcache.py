@@ -27,8 +27,8 @@ _OTHERS: Final = "Prompts are recorded without what the model itself had said, s
 
 
 class _Row(Struct):
-    input: str
     session_id: str
+    input: str = ""
     timestamp: float | None = None
 
 
