@@ -211,12 +211,12 @@ def test_the_waterfall_zooms_by_keyboard_without_a_script(anatomy: Anatomy) -> N
 
 
 def test_what_was_asked_left_out_and_replayed_is_there(anatomy: Anatomy) -> None:
-    outcome = Outcome(before=38.2, after=19.1, tokens=100, cost=None, notes=("One guess.",))
+    outcome = Outcome(before=38.2, after=19.1, partly=True, tokens=100, cost=None, notes=("One guess.",))
     account = replace(accounted(anatomy, ()), title="Why so slow?")
     skipped = (Skip(reason="a broken line", count=3, first="x.jsonl:7"),)
     text = " ".join(Page(html_task(account, outcome, skipped, (Refused("y.txt", "No record."),))).text.split())
     assert "asked Why so slow?" in text
-    assert "What if E2E 38.20 s to 19.10 s (-50.0 %)" in text
+    assert "What if E2E 38.20 s to 19.10 s (-50.0 %), without what cannot be told" in text
     assert "100 tokens saved, cost unknown" in text
     assert "One guess." in text
     assert "Skipped 3: a broken line (first at x.jsonl:7)." in text

@@ -48,7 +48,7 @@ def finding(number: int) -> Finding:
 
 def test_a_task_in_a_ticket(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None:
     account = replace(accounted(anatomy, levers), title="Why?", findings=tuple(map(finding, range(6))))
-    outcome = Outcome(before=38.2, after=19.1, tokens=100, cost=None, notes=("One guess.",))
+    outcome = Outcome(before=38.2, after=19.1, partly=True, tokens=100, cost=None, notes=("One guess.",))
     lines = markdown_task(account, outcome).splitlines()
     assert lines[0] == f"## Task {anatomy.task}"
     assert lines[2].startswith("**38.20 s end to end, 73 % of it decode")
@@ -58,7 +58,7 @@ def test_a_task_in_a_ticket(anatomy: Anatomy, levers: tuple[Lever, ...]) -> None
     assert "   - To do: Act." in lines
     assert "3 more findings of less weight." in lines
     assert any(line.startswith("| one iteration fewer | 10.42 s (27.3 %) | 2,711 | unknown |") for line in lines)
-    assert "- E2E 38.20 s to 19.10 s (-50.0 %); 100 tokens saved, cost unknown" in lines
+    assert "- E2E 38.20 s to 19.10 s (-50.0 %), without what cannot be told; 100 tokens saved, cost unknown" in lines
     assert any("has no public price" in line for line in lines)
     assert len(lines) <= 60
 
@@ -72,7 +72,9 @@ def test_a_set_in_a_ticket() -> None:
     assert "| prefill | 36.7 % | 2.500 s | 9.000 s |" in lines
     assert any(line.startswith("1. **The user sees nothing for 25.0 s") and "of 5)" in line for line in lines)
     assert "- cost: neither recorded nor known by price" in lines
-    assert "- E2E at p50 8.000 s to 6.500 s (-18.8 %)" in lines
+    # of the 9 and 3 turns half a second each: 26 - 4.5 and 8 - 1.5
+    replayed = "E2E at p50 8.000 s to 6.500 s (-18.8 %); E2E at p95 26.000 s to 21.500 s (-17.3 %)"
+    assert f"- {replayed}; per task 0 tokens saved, $0 saved".replace("$", "\\$") in lines
     assert any(
         re.match(r"\| faster tools \| 8\.000 s to 7\.000 s \| 26\.000 s to 22\.000 s \|", line) for line in lines
     )

@@ -42,6 +42,12 @@ def test_a_cost_without_a_price_or_without_counts_to_hold_it_against_is_not_spli
     assert of_parts(priced)(made(BY_PRICE, Usage(input_tokens=1000)), 0) is None
 
 
+def test_a_cost_shows_that_nothing_came_from_the_cache_where_the_record_does_not_say_so() -> None:
+    untold = Usage(input_tokens=1000, output_tokens=100)
+    assert of_parts(priced)(made(BY_PRICE, untold), 0) == priced(made(None), 0)
+    assert of_parts(priced)(made(BY_PRICE - 90, untold), 0) is None  # a hundred tokens of it may have
+
+
 def test_of_what_cost_nothing_no_part_cost_anything() -> None:
     assert of_parts(priced)(made(0), 0) == Price(input=0, output=0)
     assert of_parts(unpriced)(made(0), 0) == Price(input=0, output=0)
@@ -68,8 +74,8 @@ def test_the_account_says_why() -> None:
     tree = grow(RECORDED)
     calls = [i for i, span in enumerate(tree.spans) if isinstance(span.work, ModelCall)]
     assert (
-        "What fewer tokens would save in money is unknown for 3 of 3 calls: the cost on record is not what the tokens"
-        " come to by price, so how it splits over them is unknown."
+        "What fewer tokens would save in money is unknown for 3 of 3 calls: their cost is on record, and no known price"
+        " comes to it, so how it splits over the tokens is unknown."
     ) in total(tree, calls, priced).notes
     assert not any("fewer tokens" in note for note in total(grow(AS_LISTED), calls, priced).notes)
 

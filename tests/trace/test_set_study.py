@@ -175,6 +175,7 @@ def test_what_could_not_be_done_is_said_once_whatever_its_numbers() -> None:
         " unknown.": 3,
     }
     assert changed.after is not None  # iterations and tools can be told
+    assert changed.partly == 3  # the cache cannot
     blind = SetStudy(prices=free, changes=parse("cache 100%"))
     spans = [msgspec.structs.replace(span, work=untold(span)) for span in task(3)]
     blind.add(spans, judge(spans, "made", "spans"))

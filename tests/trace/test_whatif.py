@@ -129,8 +129,8 @@ def test_money_saved_is_unknown_where_the_cost_on_record_is_not_by_price() -> No
     assert (half.tokens, half.cost, half.cost_least) == (15, None, None)
     assert half.notes == (
         (
-            "What fewer tokens of 2 calls would save in money is unknown: their cost is on record, and is not what they"
-            " come to by price."
+            "What fewer tokens of 2 calls would save in money is unknown: their cost is on record, and no known price"
+            " comes to it."
         ),
     )
     assert what_if(spans, parse("iterations -1"), prices=prices).cost == 100
@@ -190,8 +190,13 @@ def test_changes_together_save_no_more_than_there_is_nor_than_each_and_no_less_t
     assert (again.tokens, again.cost, again.after) == (together.tokens, together.cost, together.after)
 
 
+_STAYS = "No iteration could go: the answer stays, and so do a sub-agent's calls."
+
+
 def test_what_cannot_be_done_is_told() -> None:
-    assert "Only 2 of 9" in asked("iterations -9").notes[0]
+    assert asked("iterations -9").notes[0].startswith("Only 2 of 9 iterations could go: ")
+    lone = what_if([call("c", 0, 1)], parse("iterations -1"))
+    assert (lone.notes, lone.alike) == ((_STAYS,), (_STAYS,))
     assert asked("tool:other 0.5x").notes == ("tool:other does not occur in this task.",)
     assert asked("model:gpt 0.5x").after == 14.0
     assert "queue does not occur" in asked("queue 0x").notes[0]
@@ -213,7 +218,9 @@ def test_phases_that_were_not_timed_apart_leave_what_comes_of_them_unknown() -> 
         assert (outcome.before, outcome.after) == (2, None)
         assert outcome.notes == (f"{named} not timed apart in this task: what that would save is unknown.",)
     both = what_if(unsplit, parse("model 0.5x, queue 0x"), prices=prices)
-    assert both.after == 1  # one of them can be told
+    assert (both.after, both.partly) == (1, True)  # one of them can be told
+    assert not what_if(unsplit, parse("model 0.5x"), prices=prices).partly
+    assert not what_if(unsplit, parse("queue 0x"), prices=prices).partly  # nothing of it can
     assert asked("ttft 2x").after == 17.0  # there is prefill, and no queue that would be hidden in it
     no_calls = what_if([tool("t", 0, 2)], parse("ttft 0x"), prices=prices)
     assert (no_calls.after, no_calls.notes) == (2, ("queue and prefill do not occur in this task.",))

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.core.money import MicroUsd, Price, listed
 from headway.core.span import ModelCall
 from headway.core.spent import Spent, Sum, summed
+from headway.core.usage import Usage
 from headway.trace.prices import PriceOf, charge, charge_at_least
 
 _FREE: Final = Price(input=0, output=0)
@@ -42,6 +43,7 @@ def of_parts(prices: PriceOf) -> PriceOf:
 
     Where a call's recorded cost is not what its tokens come to by price, how it splits over them is unknown, and so is
     their price: there may have been a discount, a fee, a cache that was charged otherwise. What cost nothing is free.
+    Where it is unknown what came from a cache, a cost may still show that nothing did.
     """
 
     def price(call: ModelCall, at: float) -> Price | None:
@@ -50,10 +52,14 @@ def of_parts(prices: PriceOf) -> PriceOf:
         found = prices(call, at)
         if found is None or call.cost is None:
             return found
-        by_price = listed(call.usage, found)
+        by_price = listed(_told(call.usage), found)
         return found if by_price is not None and abs(by_price - call.cost) <= _ROUNDING else None
 
     return price
+
+
+def _told(usage: Usage) -> Usage:
+    return structs.replace(usage, cache_read=usage.cache_read or 0, cache_write=usage.cache_write or 0)
 
 
 def spent_by(charges: Charges) -> Spent:

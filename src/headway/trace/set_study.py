@@ -91,6 +91,8 @@ class ChangedSet(Struct, frozen=True, kw_only=True):
     """E2E at p50 and p95 as recorded."""
     after: tuple[Quantile, ...] | None
     """Of the replays, with those whose time is unknown as recorded; unknown where all are."""
+    partly: int
+    """In how many of the tasks the replay leaves out what some of the changes, or all, would do: that is unknown."""
     tokens: float | None
     """Saved, mean per task; unknown when it is for any."""
     cost: float | None
@@ -330,6 +332,7 @@ def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
         of=len(outcomes),
         before=quantiles((outcome.before for outcome in outcomes), _AT),
         after=quantiles(after, _AT) if told else None,
+        partly=sum(outcome.partly or outcome.after is None for outcome in outcomes),
         tokens=_mean((outcome.tokens for outcome in outcomes), len(outcomes)),
         cost=_mean((outcome.cost for outcome in outcomes), len(outcomes)),
         tokens_least=_least((outcome.tokens_least for outcome in outcomes), len(outcomes)),

@@ -187,7 +187,7 @@ def _apart(spans: Sequence[Span], prices: PriceOf) -> list[str]:
     recorded = [(work, span.start) for span in spans if type(work := span.work) is ModelCall and work.cost is not None]
     parts = of_parts(prices)
     apart = sum(parts(call, at) is None for call, at in recorded)
-    why = "the cost on record is not what the tokens come to by price, so how it splits over them is unknown."
+    why = "their cost is on record, and no known price comes to it, so how it splits over the tokens is unknown."
     return [f"What fewer tokens would save in money is unknown for {_of(apart, spans)}: {why}"] if apart else []
 
 

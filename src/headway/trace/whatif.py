@@ -28,6 +28,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """E2E as recorded, seconds."""
     after: float | None
     """E2E of the replay; unknown where nothing that would change was timed apart."""
+    partly: bool = False
+    """Whether it leaves out what some of the changes would do, because that is unknown."""
     tokens: int | None
     """Neither read nor written any more, or read from the cache instead of computed; negative: more of them."""
     cost: MicroUsd | None
@@ -73,6 +75,7 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     return Outcome(
         before=case.study.e2e,
         after=None if untimed and all(untimed) else change.replayed(),
+        partly=any(untimed) and not all(untimed),
         tokens=saved.tokens.exact,
         cost=money(saved.cost.exact),
         tokens_least=saved.tokens.exact if output > 1.0 else saved.tokens.least,
@@ -98,9 +101,9 @@ def _fewer(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> int:
     number = min(fewer, len(turns))
     if number < fewer:
         why = "the answer stays, and so do a sub-agent's calls."
-        notes.add(
-            f"Only {number} of {fewer} iterations could go: {why}", f"Fewer than {fewer} iterations could go: {why}"
-        )
+        could = f"Only {number} of {_counted(fewer, 'iteration')}" if number else "No iteration"
+        alike = f"Fewer than {fewer} iterations" if fewer > 1 else "No iteration"
+        notes.add(f"{could} could go: {why}", f"{alike} could go: {why}")
     if number and (alone := left_alone(case)):
         notes.add(alone, f"Iterations over {FAR} times as long as the median, most of the loop's time, stay.")
     return number
@@ -137,7 +140,7 @@ def _rereads(
     found, untold = rereads(case.study)
     if untold:
         why = "read, or took from a cache, is not recorded: what a better cache would save on them is unknown."
-        notes.add(f"What {_calls(untold)} {why}", f"What some calls {why}")
+        notes.add(f"What {_counted(untold, 'call')} {why}", f"What some calls {why}")
     elif not found:
         notes.add("No call read anything again: a better cache would change nothing here.")
     made: dict[int, _Cached] = {}
@@ -282,8 +285,8 @@ def _saved(
         tokens += [count for count, _ in rows]
         paid += [None if count is None or each is None else count * each / 1_000_000 for count, each in rows]
     if apart:
-        why = "would save in money is unknown: their cost is on record, and is not what they come to by price."
-        notes.add(f"What fewer tokens of {_calls(apart)} {why}", f"What fewer tokens of some calls {why}")
+        why = "would save in money is unknown: their cost is on record, and no known price comes to it."
+        notes.add(f"What fewer tokens of {_counted(apart, 'call')} {why}", f"What fewer tokens of some calls {why}")
     gone, share = spared(case, left), 1 - min(left.values(), default=1.0)
     return Saved(
         _with(gone.tokens, share, tokens, untold),
@@ -297,8 +300,8 @@ def _with(gone: Sum, share: float, others: Sequence[float | None], untold: int) 
     return Sum(rounded_down(gone.total * share + sum(known)), gone.known + len(known), gone.of + len(others) + untold)
 
 
-def _calls(number: int) -> str:
-    return "1 call" if number == 1 else f"{number:,} calls"
+def _counted(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _product(factors: Iterable[float]) -> float:

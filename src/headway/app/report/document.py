@@ -155,6 +155,8 @@ class Changed(Struct, frozen=True, kw_only=True):
     before_s: float
     after_s: float | None
     """``null`` where nothing that would change was timed apart."""
+    partly: bool
+    """Whether ``after_s`` leaves out what some of the changes would do, because that is unknown."""
     tokens: int | None
     cost_usd_micro: int | None
     tokens_at_least: int | None
@@ -260,6 +262,7 @@ def _changed(outcome: Outcome) -> Changed:
     return Changed(
         before_s=outcome.before,
         after_s=outcome.after,
+        partly=outcome.partly,
         tokens=outcome.tokens,
         cost_usd_micro=outcome.cost,
         tokens_at_least=outcome.tokens_least,

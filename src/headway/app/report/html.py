@@ -10,7 +10,7 @@ from headway.app.report.html_waterfall import Piece, fall_of
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, everything, of_tpot
 from headway.app.report.quality import left_out, unknowns
-from headway.app.report.replayed import moved, spared
+from headway.app.report.replayed import moved, spared, without
 from headway.app.report.worth import beside_seconds, worth_showing
 from headway.trace.account import TaskAccount
 from headway.trace.sources.intake import Refused
@@ -57,6 +57,7 @@ def html_task(
         note=note,
         moved=moved,
         spared=spared,
+        without=without,
         measured=MEASURED,
         of_tpot=of_tpot,
         how={column: SIGNS[next(iter(phases))].measured for column, phases in COLUMNS.items()},

@@ -12,7 +12,7 @@ from headway.app.report.html_waterfall import Fall, fall_of
 from headway.app.report.legend import SIGNS
 from headway.app.report.measured import MEASURED, OF_SETS, everything_of_sets
 from headway.app.report.quality import left_out
-from headway.app.report.replayed import moved, quantiles_of, spared
+from headway.app.report.replayed import moved, quantiles_of, spared, without
 from headway.app.report.set_figures import (
     period,
     saves,
@@ -96,6 +96,7 @@ def html_set(
         moved=moved,
         quantiles_of=quantiles_of,
         spared=spared,
+        without=without,
         slowest=slow,
         signs={phase: SIGNS[phase] for phase in SIGNS if any(phase in one.fall.signs for one in slow)},
         zip=zip,

@@ -29,7 +29,7 @@ MEASURED: dict[str, str] = {
     "millionth of a dollar. Unknown for models that have no price, such as local ones; beside others they make "
     "a sum a lower bound.",
     "levers": "Predicted by replaying this task's graph with the change and taking the difference in E2E. Savings of "
-    "several levers do not simply add up. Money is by price, and unknown where a cost on record is not by price.",
+    "several levers do not simply add up. Money is by price, and unknown where no price comes to a cost on record.",
 }
 
 OF_SETS: dict[str, str] = {
@@ -47,7 +47,7 @@ OF_SETS: dict[str, str] = {
     "findings": "Each task by itself, then counted; path seconds are sums over the tasks. Findings overlap.",
     "levers": "Each task replayed with the change, then the quantile taken anew: p95 as recorded against p95 of the "
     "replays, not p95 of the savings. Savings of several levers do not simply add up. Money is by price, and unknown "
-    "where a cost on record is not by price.",
+    "where no price comes to a cost on record.",
 }
 
 _BEFORE_PHASES = 3

@@ -13,7 +13,7 @@ from headway.trace.whatif import Outcome
 
 def outcome_lines(outcome: Outcome, decimals: int) -> Iterable[RenderableType]:
     """One task as recorded and replayed."""
-    yield _line("E2E", outcome.before, outcome.after, decimals)
+    yield _line("E2E", outcome.before, outcome.after, decimals).append(without(outcome))
     yield Text(spared(outcome))
     yield from bullets(outcome.notes)
 
@@ -21,9 +21,17 @@ def outcome_lines(outcome: Outcome, decimals: int) -> Iterable[RenderableType]:
 def changed_lines(changed: ChangedSet, decimals: int) -> Iterable[RenderableType]:
     """A set as recorded and replayed."""
     for name, before, after in quantiles_of(changed):
-        yield _line(f"E2E at {name}", before, after, decimals)
+        yield _line(f"E2E at {name}", before, after, decimals).append(without(changed))
     yield Text(f"Per task: {spared(changed)}")
     yield from bullets(f"{note} ({plural(tasks, 'task')})" for note, tasks in changed.notes)
+
+
+def without(changed: Outcome | ChangedSet) -> str:
+    """What is said where a replay leaves out what cannot be told; empty where it holds all."""
+    if not changed.partly or changed.after is None:
+        return ""
+    whose = "" if isinstance(changed, Outcome) else f" of {plural(changed.partly, 'task')}"
+    return f", without what cannot be told{whose}"
 
 
 def quantiles_of(changed: ChangedSet) -> list[tuple[str, float, float | None]]:

@@ -113,7 +113,7 @@ def _title(made: SetAnatomy) -> Text:
     if (when := period(made)) is not None:
         line += f"   {when}"
     if made.failed:
-        line += f"   {plural(made.failed, 'failure')}"
+        line += f"   {plural(made.failed, 'task')} failed"
     return Text(printable(line), style="dim")
 
 

@@ -23,7 +23,7 @@ from headway.app.report.formula import formula
 from headway.app.report.headline import headline
 from headway.app.report.legend import SIGNS
 from headway.app.report.quality import SUBJECTS, left_out, unknowns
-from headway.app.report.replayed import moved, quantiles_of, spared
+from headway.app.report.replayed import moved, quantiles_of, spared, without
 from headway.app.report.set_figures import AT_LEAST, saves, set_decimals, set_headline, spread_rows
 from headway.app.report.worth import worth_showing
 from headway.core.spent import Spent
@@ -87,7 +87,7 @@ def markdown_task(
         ]
         lines += _section("Levers", _table(("change", "saves", "tokens", "cost", "assumes"), levers))
     if outcome is not None:
-        replayed = f"E2E {moved(outcome.before, outcome.after, table.decimals)}; {spared(outcome)}"
+        replayed = f"E2E {moved(outcome.before, outcome.after, table.decimals)}{without(outcome)}; {spared(outcome)}"
         lines += _section("What if", _bullets([replayed, *outcome.notes]))
     lines += _section("Not known", _bullets([*unknowns(account), *left_out(skipped, refused)]))
     return "\n".join([*lines, _by(account.verdict.source), ""])
@@ -137,8 +137,10 @@ def markdown_set(report: SetReport, skipped: Sequence[Skip] = (), refused: Seque
     lines += _section("Levers", _table(titles, levers))
     if report.changed is not None:
         changed = quantiles_of(report.changed)
-        replayed = [f"E2E at {at} {moved(before, after, decimals)}" for at, before, after in changed]
-        lines += _section("What if", _bullets(replayed))
+        replayed = "; ".join(f"E2E at {at} {moved(before, after, decimals)}" for at, before, after in changed)
+        whole = f"{replayed}{without(report.changed)}; per task {spared(report.changed)}"
+        notes = [f"{note} ({plural(tasks, 'task')})" for note, tasks in report.changed.notes]
+        lines += _section("What if", _bullets([whole, *notes]))
     unknown = [
         f"{SUBJECTS[one.subject]}: {one.how}"
         for one in report.aspects
