@@ -356,7 +356,8 @@ class Gateway:
             spans_lost=journal.spans_lost,
         )
         passes = self._wiring.passes
-        told = (passes.siblings, passes.retries, passes.breakers, passes.hedging, passes.leading)
+        escalations = None if passes.naming is None else passes.naming.escalations
+        told = (passes.siblings, passes.retries, passes.breakers, passes.hedging, passes.leading, escalations)
         parts = [part for part in told if part is not None]
         return (
             page

@@ -81,6 +81,8 @@ class Attempt:
     """Of an answer of which nothing else has come, where its beginning is heeded."""
     _awaited = False
     """Somebody waits to be told of the first token."""
+    _heard: list[bytes] | None = None
+    """What the engine says, where somebody looks into it."""
     answered = False
     """An answer has begun to come, so there is a relay."""
     sent = 0.0
@@ -153,6 +155,8 @@ class Attempt:
         self._connection = connection
         record.attempts += 1
         opening, body = self._outgoing()
+        if errand.probe is not None:
+            opening, body = errand.probe.asking(self._way.engine, opening, body)
         now = self.begun if record.deadline is None else errand.wiring.clock.now()
         head = request_head(errand.request, self._way, record, len(opening) + len(body), now)
         connection.send(head + opening, body, self)
@@ -191,6 +195,8 @@ class Attempt:
         passed = answer_headers(headers, fields, self._pool.shown_as, errand.record.task)
         self.answered = True
         self._awaited = errand.record.stream is True and wiring.passes.turns is not None
+        if errand.probe is not None:
+            self._heard = errand.probe.listen(self._way.engine, fields)
         if self._way.translated:
             speech, limit = cast("Speech", self._speech), wiring.limits.response_bytes
             self._relay = interpreted(errand.client, speech, status, passed, fields, limit=limit)
@@ -214,6 +220,8 @@ class Attempt:
             if self._head[0] == _OK:
                 self._attempting.begun(self, now)
             self._let_go()
+        if self._heard is not None:
+            self._heard.append(data)
         try:
             self._relay.body(data, now)
         except BrokenAnswerError as error:

@@ -4,6 +4,7 @@ from headway.core.errors import BadInputError
 from headway.core.span import ErrorType
 from headway.gateway.door import Visit
 from headway.gateway.errand import Errand
+from headway.gateway.escalating import Escalating, sending_of
 from headway.gateway.front import Client, Request
 from headway.gateway.naming import Chain
 from headway.gateway.recall import Recall
@@ -24,7 +25,7 @@ class Call:
     _errand: Errand
     _recall: Recall | None = None
     """Its way through the cache, where answers are kept."""
-    _sending: Sending | None = None
+    _sending: Sending | Escalating | None = None
     """How an engine gives it its answer, once it has passed all else."""
     _ended = False
 
@@ -101,7 +102,7 @@ class Call:
 
     def send(self, now: float) -> None:
         """Nobody has its answer yet: make it."""
-        sending = self._sending = Sending(self._errand, self)
+        sending = self._sending = sending_of(self._errand, self)
         sending.start(now)
 
     # --- what the client's side tells

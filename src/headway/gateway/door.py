@@ -2,13 +2,17 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Final, Protocol
+
+from msgspec import structs
 
 from headway.core.access import Caller
 from headway.core.clock import Clock
 from headway.core.errors import StoreError
 from headway.core.limits import shown
+from headway.core.money import MicroUsd
 from headway.core.task import TaskId
 from headway.core.usage import Usage
 from headway.gateway.access import Access
@@ -90,7 +94,7 @@ class Door:
 class Visit:
     """One call's way through the door: what is reserved for it, from asking until it is settled."""
 
-    __slots__ = ("_door", "_grant", "_timer", "_waiting", "caller")
+    __slots__ = ("_asking", "_door", "_grant", "_timer", "_waiting", "caller")
 
     def __init__(self, door: Door, caller: Caller) -> None:
         self.caller = caller
@@ -98,6 +102,8 @@ class Visit:
         self._grant: Grant | None = None
         self._waiting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._asking: Callable[[str], Ask] | None = None
+        """What one call of a model may use, where several may be made for this one."""
 
     def again(self) -> "Visit":
         """Another call's of the same caller."""
@@ -110,7 +116,8 @@ class Visit:
             call: which one.
             asks: what it asks for.
             body: the request's.
-            chain: the models that may answer, of which what the dearest costs is reserved; ``None``: the one asked for.
+            chain: the models that may answer, of which what the dearest costs is reserved, for each tier at which the
+                call may be repeated and for each judgement; ``None``: the one asked for.
             fresh: its task began with it, and no other worker can know of that task before it has ended.
         """
         door, record = self._door, call.record
@@ -118,19 +125,7 @@ class Visit:
         if problem is not None:
             call.cancel(problem)
             return
-        asking = [
-            door.tariff.ask(
-                self.caller,
-                record.task or TaskId(record.span),
-                model,
-                body,
-                max_output=1 if record.operation == _COUNTING else asks.output_limit,
-                choices=asks.choices,
-                fresh=fresh,
-            )
-            for model in ((asks.model,) if chain is None else chain.models)
-        ]
-        ask = max(asking, key=lambda one: inf if one.money is None else one.money)
+        ask = self._reserved(record, asks, body, chain, fresh=fresh)
         try:
             outcome = door.limiter.reserve(ask)
         except StoreError as error:
@@ -140,6 +135,29 @@ class Visit:
             self._waiting = asyncio.get_running_loop().create_task(self._wait(call, ask, outcome))
         else:
             self._decided(call, outcome)
+
+    def _reserved(self, record: CallRecord, asks: Asked, body: bytes, chain: Chain | None, *, fresh: bool) -> Ask:
+        """What the call may use, with all that may be made for it."""
+        tariff, caller, task = self._door.tariff, self.caller, record.task or TaskId(record.span)
+        bound = 1 if record.operation == _COUNTING else asks.output_limit
+
+        def asking(model: str) -> Ask:
+            return tariff.ask(caller, task, model, body, max_output=bound, choices=asks.choices, fresh=fresh)
+
+        if chain is None:
+            return asking(asks.model)
+        first, ladder = _dearest(map(asking, chain.models)), chain.ladder
+        if ladder is None:
+            return first
+        self._asking = asking
+        legs = [first, *[_dearest(map(asking, rung.models)) for rung in ladder.above]]
+        legs += [] if ladder.judge is None else [asking(ladder.judge)] * len(ladder.above)
+        money = [leg.money for leg in legs if leg.money is not None]
+        return structs.replace(
+            first,
+            tokens=sum(leg.tokens for leg in legs),
+            money=MicroUsd(sum(money)) if len(money) == len(legs) else None,
+        )
 
     def end(self, record: CallRecord) -> None:
         """The call has ended, however it did: what it has used is settled."""
@@ -153,15 +171,33 @@ class Visit:
         if record.given_again is not None:
             limiter.settle(grant, 0, 0)
             return
-        if record.sent is None:
+        if self._asking is not None:
+            self._settle_all(grant, record)
+        elif record.sent is None:
             limiter.release(grant)
+        else:
+            limiter.settle(grant, *self._took(record))
+
+    def _settle_all(self, grant: Grant, record: CallRecord) -> None:
+        """Of a call for which several may have been made."""
+        took = [self._took(one) for one in (*record.before, record) if one.sent is not None]
+        if not took:
+            self._door.limiter.release(grant)
             return
+        tokens, money = [each[0] or 0 for each in took], [each[1] for each in took if each[1] is not None]
+        self._door.limiter.settle(grant, sum(tokens), sum(money) if len(money) == len(took) else None)
+
+    def _took(self, record: CallRecord) -> tuple[int | None, int | None]:
+        """Tokens and money of one call that was made; where others were made beside it, of an unknown use the most."""
         usage = Usage() if record.answer is None else record.answer.usage
         tokens, money = self._used(record, usage)
         nothing = record.operation == _COUNTING or (record.error or "").startswith(_REFUSED)
         if tokens is None and nothing:
-            tokens, money = 0, 0
-        limiter.settle(grant, tokens, money)
+            return 0, 0
+        if tokens is None and self._asking is not None:
+            most = self._asking(record.model)
+            return most.tokens, most.money
+        return tokens, money
 
     def _used(self, record: CallRecord, usage: Usage) -> tuple[int | None, int | None]:
         """Tokens and money; of replicas that were cut off before they said a word, the most that it can have been."""
@@ -198,6 +234,10 @@ class Visit:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(outcome.deadline - now, 0.0), call.cancel, _OVERTIME)
         call.admitted(now)
+
+
+def _dearest(asking: Iterable[Ask]) -> Ask:
+    return max(asking, key=lambda one: inf if one.money is None else one.money)
 
 
 _OVERTIME: Final = failure(

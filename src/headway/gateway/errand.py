@@ -7,6 +7,7 @@ from msgspec import Struct
 from headway.gateway.front import Reader, Request
 from headway.gateway.journal import CallRecord
 from headway.gateway.naming import Chain
+from headway.gateway.probe import Probe
 from headway.gateway.wiring import Wiring
 from headway.wire.dialect import Asked, Dialect
 
@@ -24,6 +25,8 @@ class Errand(Struct, eq=False, kw_only=True):
     record: CallRecord
     chain: Chain | None
     """The models that may answer; ``None``: the one that was asked for."""
+    probe: Probe | None = None
+    """Looks into what the engine says; ``None``: nobody does but for the record."""
 
     @property
     def body(self) -> bytes:

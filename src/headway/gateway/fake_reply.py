@@ -45,6 +45,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None
     """``None``: ``tool_calls`` or ``stop``, whichever fits."""
+    logprob: float | None = None
+    """Of each piece of the content; told where the request asks for ``logprobs``, as the protocol has it."""
     ttft: float = 0.0
     itl: float = 0.0
     gate: asyncio.Event | None = None
@@ -123,6 +125,13 @@ def _finish(reply: Reply) -> str:
     return reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
 
 
+def _logprobs(reply: Reply, request: dict[str, Any], *pieces: str) -> dict[str, Any]:
+    if reply.logprob is None or not request.get("logprobs"):
+        return {}
+    told = [{"token": piece, "logprob": reply.logprob, "bytes": None, "top_logprobs": []} for piece in pieces]
+    return {"logprobs": {"content": told, "refusal": None}}
+
+
 def completion(reply: Reply, request: dict[str, Any]) -> bytes:
     """The answer that is not streamed."""
     content = None if reply.tool_calls and not reply.pieces else "".join(reply.pieces)
@@ -136,7 +145,14 @@ def completion(reply: Reply, request: dict[str, Any]) -> bytes:
         "object": "chat.completion",
         "created": CREATED,
         "model": request.get("model", "fake"),
-        "choices": [{"index": 0, "message": message, "finish_reason": _finish(reply)}],
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": _finish(reply),
+                **_logprobs(reply, request, *reply.pieces),
+            }
+        ],
     }
     if reply.report_usage != "never":
         answer["usage"] = _usage(reply, request)
@@ -191,7 +207,8 @@ def stream_events(reply: Reply, request: dict[str, Any]) -> Iterator[tuple[float
     base["model"] = request.get("model", "fake")
 
     def event(delta: dict[str, Any], finish: str | None = None, **extra: Any) -> bytes:  # noqa: ANN401 - any JSON
-        choices = [] if "usage" in extra else [{"index": 0, "delta": delta, "finish_reason": finish}]
+        likely = _logprobs(reply, request, delta["content"]) if delta.get("content") else {}
+        choices = [] if "usage" in extra else [{"index": 0, "delta": delta, "finish_reason": finish, **likely}]
         return b"data: " + msgspec.json.encode({**base, "choices": choices, **extra}) + b"\n\n"
 
     yield reply.ttft, event({"role": "assistant", "content": ""})

@@ -7,7 +7,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Struct, structs
 
@@ -49,7 +49,8 @@ _TELLING_NAMES: Final = _IDENTITY_NAMES - {_RETRIES}
 _NO_HEADERS: Final[dict[str, str]] = {}
 _OPERATIONS: Final = {EMBEDDINGS.name: "embeddings", COUNT_TOKENS.name: "count_tokens"}
 """What a call is there for, by its dialect; all others talk."""
-_TALK: Final = "chat"
+TALK: Final = "chat"
+"""The operation of calls that have a conversation."""
 _UNCONNECTED: Final = frozenset({"upstream_connect", "client_gone"})
 _NO_MESSAGES: Final = b"null"
 _UNPAID: Final = MicroUsd(0)
@@ -60,7 +61,7 @@ class CallRecord(Struct, eq=False, gc=False):
 
     span: SpanId
     received: float
-    operation: str = _TALK
+    operation: str = TALK
     tenant: str = ""
     """Whose call it is; empty where there are no keys."""
     task: TaskId = TaskId("")
@@ -73,6 +74,10 @@ class CallRecord(Struct, eq=False, gc=False):
     given_again: GivenAgain | None = None
     renews: SpanId | None = None
     """The call whose stale answer it makes anew, and which has not waited for that."""
+    begun: float | None = None
+    """When the answer began to be made that it got, where others before were not good enough; each has its own span."""
+    before: tuple["CallRecord", ...] = ()
+    """Those, and the calls of a judge: each used what it used."""
     queued: float = 0.0
     """Seconds that it was held: for its turn, or for another call's answer."""
     sent: float | None = None
@@ -148,9 +153,9 @@ class Journal:
 
     def open(self, received: float, dialect: Dialect) -> CallRecord:
         """A record for a request that came at ``received``."""
-        record = CallRecord(self._span_id(), received)
+        record = CallRecord(self.new_span(), received)
         if dialect is not CHAT:
-            record.operation = _OPERATIONS.get(dialect.name, _TALK)
+            record.operation = _OPERATIONS.get(dialect.name, TALK)
         return record
 
     def identify(self, record: CallRecord, asked: Asked, fields: dict[bytes, bytes], now: float) -> None:
@@ -162,7 +167,7 @@ class Journal:
         record.stream = asked.stream is True
         if not self.active:
             return
-        messages = bytes(asked.messages) if record.operation == _TALK else _NO_MESSAGES
+        messages = bytes(asked.messages) if record.operation == TALK else _NO_MESSAGES
         if (told := fields.get(_RETRIES)) is not None:
             record.sent_before = 0 if told == b"0" else sent_before(told.decode("latin-1"))
         if self._keep_text:
@@ -180,7 +185,7 @@ class Journal:
 
     def wanted(self, record: CallRecord, asked: Asked, fields: dict[bytes, bytes]) -> tuple[str, ...]:
         """The keys under which other workers may know what a call continues; see `Identifier.wanted`."""
-        if self._identifier is None or record.operation != _TALK:
+        if self._identifier is None or record.operation != TALK:
             return ()
         try:
             return self._identifier.wanted(_opening(record, asked, bytes(asked.messages), fields))
@@ -202,6 +207,20 @@ class Journal:
         except Exception:  # noqa: BLE001 - as above
             self._fault()
 
+    def aside(self, record: CallRecord, ended: float) -> None:
+        """Hand on a call that was made for another's sake: of that one's task, and nothing is learnt from it."""
+        if not self.active:
+            return
+        try:
+            span = self._call_span(record, ended)
+            work = cast("ModelCall", span.work)
+            span = structs.replace(span, work=structs.replace(work, identity=None))
+            if self._recorder is not None:
+                self._recorder.record(span)
+            self._metrics.observe_call(span)
+        except Exception:  # noqa: BLE001 - as above
+            self._fault()
+
     def _account(self, record: CallRecord, now: float) -> None:
         if not record.task:
             record.task = self._new_task()
@@ -210,9 +229,9 @@ class Journal:
         if record.renews is not None:
             span = structs.replace(span, parent=record.renews, awaited=False)
         if self._recorder is not None and record.operation != "count_tokens":
-            self._recorder.record(span if record.operation == _TALK else _looked_up(span, record.model))
+            self._recorder.record(span if record.operation == TALK else _looked_up(span, record.model))
             if identity is not None and (identity.tools or identity.human_wait is not None):
-                for gap in _gaps(record, identity, self._span_id):
+                for gap in _gaps(record, identity, self.new_span):
                     self._recorder.record(gap)
         if self._identifier is not None and identity is not None:
             self._identifier.observe(_outcome(record, now), now)
@@ -231,7 +250,8 @@ class Journal:
                 "".join(traceback.format_tb(trace)),
             )
 
-    def _span_id(self) -> SpanId:
+    def new_span(self) -> SpanId:
+        """An id for one more span."""
         return SpanId(self._ids.span())
 
     def _new_task(self) -> TaskId:
@@ -269,7 +289,7 @@ class Journal:
             id=record.span,
             parent=None if identity is None else identity.parent,
             name=f"{record.operation} {record.model}",
-            start=record.received,
+            start=record.received if record.begun is None else record.begun,
             end=now,
             work=work,
             session=None if identity is None else identity.session,

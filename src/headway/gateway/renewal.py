@@ -10,6 +10,7 @@ from headway.gateway.caches.outcomes import Ticket
 from headway.gateway.caches.station import ResponseCache
 from headway.gateway.door import Visit
 from headway.gateway.errand import Errand
+from headway.gateway.escalating import Escalating, sending_of
 from headway.gateway.responses import Failure
 from headway.gateway.sending import Sending
 
@@ -48,7 +49,7 @@ class Renewal:
     Its record is another: whoever was given the stale answer has not waited for it.
     """
 
-    _sending: Sending | None = None
+    _sending: Sending | Escalating | None = None
     _visit: Visit | None = None
     _ended = False
 
@@ -78,7 +79,7 @@ class Renewal:
 
     def admitted(self, now: float) -> None:
         """As `Visiting.admitted`."""
-        sending = self._sending = Sending(self._errand, self)
+        sending = self._sending = sending_of(self._errand, self)
         sending.start(now)
 
     def cancel(self, problem: Failure) -> None:

@@ -10,6 +10,7 @@ from headway.app.config.reading import read_config
 from headway.app.config.written import File
 from headway.core.errors import BadInputError
 from headway.policy.models.catalog import Alias, Catalog, Rule, Tier
+from headway.policy.models.doubts import Doubts
 
 PAGE = Path(__file__).parents[3] / "docs" / "model-names.md"
 
@@ -37,6 +38,19 @@ def test_without_tables_there_is_none() -> None:
     assert catalog_of(File()) is None
 
 
+def test_the_pages_ladder_is_read_as_it_is_told() -> None:
+    found = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names = catalog_of(read_config(found[1], "headway.toml"))
+    assert names is not None
+    assert names.aliases["careful"] == Alias(
+        name="careful",
+        tier="basic",
+        escalates=("basic", "premium"),
+        doubts=Doubts(mean_logprob=-0.7, judge=0.6),
+        judge="qwen3",
+    )
+
+
 def test_tools_may_be_named() -> None:
     written = read_config('[tiers.basic]\nmodels = ["m"]\ntools = ["search"]\n', "headway.toml")
     assert catalog_of(written) == Catalog(
@@ -44,11 +58,33 @@ def test_tools_may_be_named() -> None:
     )
 
 
+_LADDER = (
+    '[tiers.basic]\nmodels = ["m"]\n[tiers.large]\nmodels = ["l"]\n[models.auto]\ntier = "basic"\n'
+    "[models.auto.escalate]\n{}\n"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("[models.fast]\n", "headway.toml:1: models.fast: nothing answers for it"),
         ('[models.fast]\ntier = "basic"\n', "headway.toml:2: models.fast.tier: there is no tier 'basic'"),
+        (
+            _LADDER.format('tiers = ["basic", "best"]'),
+            r"headway.toml:8: .*escalate.tiers\[1\]: there is no tier 'best'",
+        ),
+        (_LADDER.format('tiers = ["large", "basic"]'), "headway.toml:8: .*nothing is ever repeated"),
+        (_LADDER.format('tiers = ["basic", "large", "basic"]'), "headway.toml:8: .*a tier is in it twice"),
+        (_LADDER.format('tiers = ["basic"]'), "headway.toml:8: "),
+        (_LADDER.format('tiers = ["basic", "large"]\nmean_logprob = 0.5'), "headway.toml:9: "),
+        (
+            _LADDER.format('tiers = ["basic", "large"]\nrefusal = false\njson_schema = false'),
+            "headway.toml:7: .*nothing counts against an answer",
+        ),
+        (
+            _LADDER.format('tiers = ["basic", "large"]').replace('tier = "basic"', 'models = ["m"]'),
+            "headway.toml:7: .*this name has none; give it a tier",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_told(text: str, words: str) -> None:

@@ -2,7 +2,8 @@ import pytest
 
 from headway.core.errors import BadInputError
 from headway.policy.models.catalog import Alias
-from headway.policy.models.escalate import Answered, Doubts, escalate
+from headway.policy.models.doubts import Doubts
+from headway.policy.models.escalate import Answered, escalate
 
 ALIAS = Alias(name="auto", tier="basic", escalates=("basic", "standard", "premium"))
 ALL = Doubts(mean_logprob=-0.5, judge=0.7)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from headway.app.service import Ready, Service
 
 _UPSTREAM = (
-    "An engine or provider: URL[,model=NAME]…[,speaks=DIALECT]…[,key-env=VARIABLE][,id=NAME]. May be repeated. "
+    "An engine or provider: URL[,model=NAME]…[,speaks=DIALECT]…[,kind=llama.cpp][,key-env=VARIABLE][,id=NAME]. "
+    "May be repeated. "
     "Without model=, one upstream gets every model name; several are asked what they serve."
 )
 

@@ -9,7 +9,7 @@ from headway.app.config.written import Replica
 from headway.core.errors import BadInputError
 
 _FORM: Final = (
-    "Write it as URL[,model=NAME]…[,speaks=DIALECT]…[,key-env=VARIABLE][,id=NAME], "
+    "Write it as URL[,model=NAME]…[,speaks=DIALECT]…[,kind=llama.cpp][,key-env=VARIABLE][,id=NAME], "
     "e.g. http://127.0.0.1:8000/v1,model=qwen3."
 )
 
@@ -33,8 +33,8 @@ def _read(value: str) -> Replica:
                 fields.setdefault("models", []).append(text)
             case "speaks" if text:
                 fields.setdefault("speaks", []).append(text)
-            case "id" if text:
-                fields["id"] = text
+            case "id" | "kind" if text:
+                fields[word] = text
             case "key-env" if text:
                 fields["key_env"] = text
             case _:

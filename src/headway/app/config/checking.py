@@ -94,6 +94,10 @@ def _unserved(file: File) -> Iterator[Found]:
     served = {model for one in file.replicas for model in one.models}
     tables = [("models", name, model.models) for name, model in file.models.items()]
     tables += [("tiers", name, tier.models) for name, tier in file.tiers.items()]
+    for name, model in file.models.items():
+        judge = None if model.escalate is None else model.escalate.judge
+        if judge is not None and judge not in served:
+            yield ("models", name, "escalate", "judge"), f"no replica serves {judge!r}; {_ADD}"
     for table, name, wanted in tables:
         for i, model in enumerate(wanted):
             if model not in served:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headway.app.config.places import Key
 from headway.app.config.serving import called
-from headway.app.config.written import File
+from headway.app.config.written import Escalate, File, Model
 
 Found = tuple[Key, str]
 """Where, and what is wrong with it."""
@@ -33,6 +33,9 @@ def unknown_tiers(file: File) -> Iterator[Found]:
     for name, model in file.models.items():
         wanted: list[tuple[Key, str | None]] = [(("models", name, "tier"), model.tier)]
         wanted += [(("models", name, "rules", i, "tier"), rule.tier) for i, rule in enumerate(model.rules)]
+        if model.escalate is not None:
+            key: Key = ("models", name, "escalate", "tiers")
+            wanted += [((*key, i), tier) for i, tier in enumerate(model.escalate.tiers)]
         for key, tier in wanted:
             if tier is not None and tier not in file.tiers:
                 yield key, f"there is no tier {tier!r}; give it a table [tiers.{tier}]"
@@ -60,3 +63,19 @@ def _models(file: File) -> Iterator[Found]:
     for name, model in file.models.items():
         if not model.models and model.tier is None:
             yield ("models", name), "nothing answers for it; give it models, or a tier"
+        if model.escalate is not None:
+            yield from _escalation(name, model, model.escalate)
+
+
+def _escalation(name: str, model: Model, written: Escalate) -> Iterator[Found]:
+    key: Key = ("models", name, "escalate")
+    first = [tier for tier in (model.tier, *[rule.tier for rule in model.rules]) if tier is not None]
+    if not first:
+        yield key, "it goes from tier to tier, and this name has none; give it a tier"
+    elif not set(first) & set(written.tiers[:-1]):
+        lesser = ", ".join(written.tiers[:-1])
+        yield (*key, "tiers"), f"nothing is ever repeated, for no answer is first made at {lesser}; name the tier it is"
+    if len(set(written.tiers)) < len(written.tiers):
+        yield (*key, "tiers"), "a tier is in it twice; name each once, from the least to the best"
+    if not (written.refusal or written.json_schema or written.mean_logprob is not None or written.judge):
+        yield key, "nothing counts against an answer; leave one of refusal and json_schema on, or name a judge"

@@ -2,6 +2,7 @@
 
 from headway.app.config import written as tables
 from headway.policy.models.catalog import Alias, Catalog, Rule, Tier, catalog
+from headway.policy.models.doubts import Doubts
 
 
 def catalog_of(file: tables.File) -> Catalog | None:
@@ -19,7 +20,25 @@ def catalog_of(file: tables.File) -> Catalog | None:
 
 
 def _alias(name: str, written: tables.Model) -> Alias:
-    return Alias(name=name, models=tuple(written.models), tier=written.tier, rules=tuple(map(_rule, written.rules)))
+    escalate = written.escalate
+    return Alias(
+        name=name,
+        models=tuple(written.models),
+        tier=written.tier,
+        rules=tuple(map(_rule, written.rules)),
+        escalates=() if escalate is None else tuple(escalate.tiers),
+        doubts=Doubts() if escalate is None else _doubts(escalate),
+        judge=None if escalate is None else escalate.judge,
+    )
+
+
+def _doubts(written: tables.Escalate) -> Doubts:
+    return Doubts(
+        mean_logprob=written.mean_logprob,
+        schema=written.json_schema,
+        refused=written.refusal,
+        judge=None if written.judge is None else written.judge_below,
+    )
 
 
 def _rule(written: tables.ModelRule) -> Rule:

@@ -190,7 +190,12 @@ def replicas_of(written: Sequence[Replica], environment: Mapping[str, str]) -> t
                 fix=f"Put the API key into it: export {one.key_env}=…",
             )
         replicas[name] = fleet.Replica(
-            id=fleet.ReplicaId(name), url=one.url, models=tuple(one.models), speaks=tuple(one.speaks), api_key=key
+            id=fleet.ReplicaId(name),
+            url=one.url,
+            engine=one.kind,
+            models=tuple(one.models),
+            speaks=tuple(one.speaks),
+            api_key=key,
         )
     return tuple(replicas.values())
 

@@ -9,6 +9,7 @@ from headway.app.config.resending import Breakers, Fanout, Hedging, Retries
 from headway.app.config.values import Bytes, DialectName, Port, Seconds, Table, TracesUrl, Url, Wait
 from headway.core import config
 from headway.core.errors import BadInputError
+from headway.core.fleet import EngineKind
 from headway.core.limits import Measure, read_limit
 from headway.core.log_lines import LogFormat
 from headway.gateway import scheduling
@@ -16,6 +17,7 @@ from headway.gateway.caches.station import PATIENCE_SECONDS
 from headway.gateway.siblings import PATIENCE_SECONDS as PATIENCE_TASKS
 from headway.policy.cache import rules
 from headway.policy.cache.worthy import TAG
+from headway.policy.models.doubts import Doubts
 from headway.wire.dialects import CHAT, EMBEDDINGS
 
 _LIMITS: Final = config.Limits()
@@ -87,6 +89,8 @@ class Replica(Table):
     """Models it serves; left out: one replica gets every name, several are asked what they serve."""
     speaks: list[DialectName] = Field(min_length=1, default=[CHAT.name, EMBEDDINGS.name])
     """Dialects that it can be asked in, the best first; see docs/dialects.md."""
+    kind: EngineKind = "openai"
+    """What it is, where Headway can do more with it than its API says: llama.cpp's server; else openai."""
     key_env: Annotated[str, Field(min_length=1)] | None = None
     """Environment variable with the API key to send instead of the caller's own."""
 
@@ -246,6 +250,9 @@ class Tenant(Table):
     """Seconds of any one task, from its first call."""
 
 
+_DOUBTS: Final = Doubts()
+
+
 class ModelRule(Table):
     """When all that it names is so, its tier is taken."""
 
@@ -265,6 +272,23 @@ class ModelRule(Table):
     """The task has made more calls than this."""
 
 
+class Escalate(Table):
+    """An answer that is not good enough is asked for again at the next of these tiers; see docs/model-names.md."""
+
+    tiers: Annotated[list[str], Field(min_length=2)]
+    """From the least to the best."""
+    refusal: bool = _DOUBTS.refused
+    """An answer in which the model declines is not good enough."""
+    json_schema: bool = _DOUBTS.schema
+    """Nor is one that is not the JSON that the request asks for."""
+    mean_logprob: Annotated[float, Field(le=0)] | None = None
+    """Nor one whose tokens are less probable than this: the mean of the natural logarithms of their probabilities."""
+    judge: str | None = None
+    """Model that is asked to grade answers, as replicas serve it."""
+    judge_below: Annotated[float, Field(gt=0, le=1)] = 0.7
+    """An answer with a lower grade, 0 to 1, is not good enough either."""
+
+
 class Model(Table):
     """A name that clients ask for; see docs/model-names.md."""
 
@@ -274,6 +298,8 @@ class Model(Table):
     """Or the tier that answers where no rule is met."""
     rules: list[ModelRule] = Field(default=[])
     """The first that is met decides."""
+    escalate: Escalate | None = None
+    """What makes an answer not good enough; left out: whatever it is will do."""
 
 
 class Tier(Table):

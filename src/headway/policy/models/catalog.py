@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from headway.core.errors import BadInputError
+from headway.policy.models.doubts import Doubts
 
 ToolPolicy = Literal["all", "none"]
 Lane = Literal["interactive", "batch"]
@@ -59,6 +60,10 @@ class Alias(Struct, frozen=True, kw_only=True):
     """The first that is met decides."""
     escalates: tuple[str, ...] = ()
     """Tiers from the least to the best, along which a call may be repeated when its answer is not good enough."""
+    doubts: Doubts = Doubts()
+    """What makes it not good enough."""
+    judge: str | None = None
+    """The model that is asked how good an answer is, as replicas serve it; ``None``: none is."""
 
 
 class Catalog(Struct, frozen=True):
