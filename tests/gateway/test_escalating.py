@@ -300,12 +300,12 @@ async def test_callers_of_anthropics_api_are_served_so_too_translated(streams: b
         claude(served) as client,
     ):
         options: dict[str, Any] = {"model": "auto", "max_tokens": 50, "messages": QUESTION}
-        message: Any
+        asking: Any = client.messages
         if streams:
-            async with client.messages.stream(**options) as stream:
+            async with asking.stream(**options) as stream:
                 message = await stream.get_final_message()
         else:
-            message = await client.messages.create(**options)
+            message = await asking.create(**options)
         assert [block.text for block in message.content] == ["Berlin"]
     assert asked(engine) == ["small", "large"]
 

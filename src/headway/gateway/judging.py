@@ -63,7 +63,7 @@ class Judging:
         )
         self._identity = asking.identity
         self._told = told
-        self.met = fault
+        self._fault = fault
 
     def start(self) -> None:
         """Ask."""
@@ -73,6 +73,10 @@ class Judging:
         """As `Sender.done`."""
         self.end()
         self._told(self._score())
+
+    def met(self, error: Exception) -> None:
+        """As `Sender.met`."""
+        self._fault(error)
 
     def cut(self) -> None:
         """Ask no more."""
