@@ -1,12 +1,13 @@
 """Whether an answer has the form that was asked for."""
 
+from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
-import jsonschema_rs
 import msgspec
 
-_PATTERNS: Final = jsonschema_rs.RegexOptions(size_limit=1 << 20)
-"""Patterns are a stranger's: matched in linear time, and no larger than this when compiled (bytes)."""
+_PATTERN_BYTES: Final = 1 << 20
+"""Largest pattern, compiled. Patterns are a stranger's, so they are matched in linear time."""
 
 
 def keeps(schema: bytes, text: str) -> bool | None:
@@ -25,11 +26,20 @@ def keeps(schema: bytes, text: str) -> bool | None:
         return False
     try:
         wanted = msgspec.json.decode(schema)
-        if wanted is None:
-            return True
-        return jsonschema_rs.validator_for(wanted, retriever=_fetch_nothing, pattern_options=_PATTERNS).is_valid(value)
+        return True if wanted is None else bool(_validator(wanted).is_valid(value))
     except (ValueError, RecursionError):
         return None
+
+
+def _validator(schema: object) -> Any:  # noqa: ANN401 - imported when first needed, as few gateways ever are asked
+    library = _library()
+    bounds = library.RegexOptions(size_limit=_PATTERN_BYTES)
+    return library.validator_for(schema, retriever=_fetch_nothing, pattern_options=bounds)
+
+
+@cache
+def _library() -> Any:  # noqa: ANN401 - as above
+    return import_module("jsonschema_rs")
 
 
 def _fetch_nothing(uri: str) -> Any:  # noqa: ANN401 - the library's signature
