@@ -1,9 +1,11 @@
 """Agents as distributed systems, in ordinary Python: scatter, gather, judge, tools, under a budget: docs/runtime.md."""
 
 from headway.runtime.agent import Agent, Answered, Policy
+from headway.runtime.calibrate import calibrate
 from headway.runtime.context import Context, Dropped
 from headway.runtime.durable import Durable, Engine, Local, Standing
 from headway.runtime.durable_dbos import DbosEngine
+from headway.runtime.estimate import Estimate, Known
 from headway.runtime.flow import Figures, Flow
 from headway.runtime.ledger import GroupedLedger, SqliteTable
 from headway.runtime.ledger_postgres import PostgresTable
@@ -15,8 +17,9 @@ from headway.runtime.planner import Carried, Planner, carry_out
 from headway.runtime.progress import Progress, Said, Stage
 from headway.runtime.purse import Amount, Budget, Purse
 from headway.runtime.results import ResultCache
-from headway.runtime.run import Again, Gathered, Lane, Paid, Run
+from headway.runtime.run import Again, Gathered, Paid, Run
 from headway.runtime.scatter import Failure, How, Tolerant
+from headway.runtime.shared import Lane
 from headway.runtime.signature import Traits, tool
 from headway.runtime.task import Runtime, Started, Task, task
 from headway.runtime.tools import Purity, Tool, ToolResult
@@ -34,12 +37,14 @@ __all__ = [
     "Dropped",
     "Durable",
     "Engine",
+    "Estimate",
     "Failure",
     "Figures",
     "Flow",
     "Gathered",
     "GroupedLedger",
     "How",
+    "Known",
     "Lane",
     "Ledger",
     "Local",
@@ -70,6 +75,7 @@ __all__ = [
     "ToolResult",
     "Traits",
     "back_to",
+    "calibrate",
     "carry_out",
     "task",
     "tool",

@@ -96,7 +96,7 @@ class Models:
         timeout: float = 600.0,
     ) -> None:
         self.base_url = base_url
-        self._provider = provider
+        self.provider = provider
         self._price_of = with_own(prices or {})
         self._client = _client(base_url, api_key, timeout)
 
@@ -119,7 +119,7 @@ class Models:
             cache_read=0,
             cache_write=0,
         )
-        call = ModelCall(model=question.model, provider=self._provider, usage=usage)
+        call = ModelCall(model=question.model, provider=self.provider, usage=usage)
         price = self._price_of(call, now)
         if price is None and priced:
             raise BadInputError(
@@ -135,6 +135,11 @@ class Models:
         money = cost(usage, dearest) or MicroUsd(0)  # never unknown: all that the price asks for is told
         return Amount(money=money, tokens=question.most_tokens, calls=1)
 
+    def cost(self, model: str, usage: Usage, at: float) -> MicroUsd | None:
+        """What a call costs that uses so much; ``None``: its price is not known, or a count that it needs."""
+        price = self._price_of(ModelCall(model=model, provider=self.provider, usage=usage), at)
+        return None if price is None else cost(usage, price)
+
     def used(self, call: ModelCall, at: float, most: Amount) -> Amount:
         """What a call took; what its answer does not tell counts as the most that it can have taken."""
         reads, writes = call.usage.input_tokens, call.usage.output_tokens
@@ -149,7 +154,7 @@ class Models:
         """The record of a call that is sent ``now``; with ``digests`` of its messages where somebody keeps it."""
         prompt = tuple(_part(message) for message in question.messages) if digests else None
         return ModelCall(
-            model=question.model, provider=self._provider, stream=stream, sent=now, attempts=1, prompt=prompt
+            model=question.model, provider=self.provider, stream=stream, sent=now, attempts=1, prompt=prompt
         )
 
     async def ask(
@@ -258,7 +263,15 @@ def _body(question: Question) -> dict[str, Any]:
     }
 
 
+def texts(prompt: str | Sequence[Message]) -> list[str]:
+    """The texts of a prompt's messages; what is no text is taken as JSON."""
+    return [prompt] if isinstance(prompt, str) else [_text(message) for message in prompt]
+
+
 def _part(message: Message) -> Part:
+    return part(str(message.get("role", "user")), _text(message))
+
+
+def _text(message: Message) -> str:
     content = message.get("content")
-    text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
-    return part(str(message.get("role", "user")), text)
+    return content if isinstance(content, str) else msgspec.json.encode(content).decode()

@@ -12,7 +12,8 @@ from msgspec import Struct, structs
 
 from headway.core.errors import BadInputError
 from headway.runtime.flow import Flow, Plan
-from headway.runtime.run import Run, check, name_of
+from headway.runtime.functions import check, name_of
+from headway.runtime.run import Run
 from headway.runtime.scatter import Options
 
 In = TypeVar("In")

@@ -4,9 +4,7 @@ A run is handed on, never ambient. What is scattered gets runs of its own, below
 spans, keys of paid calls and cancelling nest by construction.
 """
 
-import asyncio
-import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, MutableMapping, Sequence, Sized
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence, Sized
 from contextlib import aclosing
 from typing import Any, Final, Literal, TypeVar, Unpack
 
@@ -17,18 +15,20 @@ from headway.core.errors import BadInputError, InDoubtError, NotDoneError
 from headway.core.span import Step, Work
 from headway.core.task import SpanId, TaskId
 from headway.runtime.ballot import Ballot
-from headway.runtime.memo import Memo, key_of
+from headway.runtime.estimate import Estimate, Planned
+from headway.runtime.functions import check, name_of
+from headway.runtime.history import foretold
+from headway.runtime.memo import key_of
 from headway.runtime.models import Message, Models, Question, Reply
-from headway.runtime.progress import Feed, Said, Stage
+from headway.runtime.progress import Said, Stage
 from headway.runtime.purse import Amount, Purse
 from headway.runtime.reduction import Tree
-from headway.runtime.results import ResultCache
 from headway.runtime.scatter import Failure, How, Options, Scatter, Success, Tally, Tolerant, failed
-from headway.runtime.spans import Spans, Timed, trace_headers
+from headway.runtime.shared import Lane, Shared
+from headway.runtime.spans import Timed, trace_headers
 
 T = TypeVar("T")
 R = TypeVar("R")
-Lane = Literal["interactive", "batch"]
 Again = Literal[
     "repeat",  # make it again: asking twice does no harm but its cost
     "never",  # raise: a person has to look whether it was done
@@ -37,23 +37,6 @@ Again = Literal[
 
 
 ONE_CALL: Final = Amount(calls=1)
-
-
-class Shared(Struct, frozen=True, kw_only=True):
-    """What all runs of one task have in common."""
-
-    task: TaskId
-    lane: Lane
-    spans: Spans
-    memo: Memo
-    feed: Feed
-    models: Models | None
-    results: ResultCache
-    """What tools gave that may be given again."""
-    tenant: str
-    """Whose task it is, as far as kept results are concerned."""
-    gates: MutableMapping[object, asyncio.Semaphore]
-    """By tool, those that bound how many calls of it are made at once."""
 
 
 class Paid(Struct, frozen=True):
@@ -101,6 +84,17 @@ class Run:
     def lane(self) -> Lane:
         """Whether a person waits for the task."""
         return self.shared.lane
+
+    @property
+    def models(self) -> Models:
+        """Where it asks.
+
+        Raises:
+            BadInputError: the task has none.
+        """
+        if self.shared.models is None:
+            raise BadInputError("This task has no models.", fix="Start it by Runtime(models=Models(base_url)).")
+        return self.shared.models
 
     @property
     def stage(self) -> str:
@@ -316,9 +310,7 @@ class Run:
                 model's price is not known.
             UpstreamError: the endpoint failed; asking again may help.
         """
-        models, spans = self.shared.models, self.shared.spans
-        if models is None:
-            raise BadInputError("This task has no models.", fix="Start it by Runtime(models=Models(base_url)).")
+        models, spans = self.models, self.shared.spans
         question = Question(model=model, messages=messages, tools=tools, max_tokens=max_tokens, options=options)
         most = models.most(question, spans.clock.now(), priced=self.purse.limits_money)
 
@@ -333,6 +325,22 @@ class Run:
             return Paid(reply, used)
 
         return await self.once(f"chat {model}", question, make, Reply, most=most, key=key)
+
+    async def estimate(
+        self, prompts: Iterable[str | Sequence[Message]], *, model: str, **plan: Unpack[Planned]
+    ) -> Estimate:
+        """Tell what a scatter will take, one call for each prompt, from earlier calls of the model; nothing is asked.
+
+        Args:
+            prompts: what each call will be asked: a text, or messages.
+            model: its name at the endpoint.
+            plan: see `Planned`.
+
+        Raises:
+            BadInputError: the task has no models, or a width is below 1.
+            StoreError: the store cannot be read.
+        """
+        return await foretold(self.shared.spans, self.models, prompts, model, **plan)
 
     async def scatter(
         self,
@@ -381,21 +389,3 @@ class Run:
 
 def _sooner(one: float | None, other: float | None) -> float | None:
     return min((time for time in (one, other) if time is not None), default=None)
-
-
-def name_of(f: Callable[..., Any]) -> str:
-    """What a function is called in spans, keys and errors."""
-    return str(getattr(f, "__name__", type(f).__name__)).replace("/", "-").replace("|", "-")
-
-
-def check(f: Callable[..., Any]) -> None:
-    """Refuse a function that cannot be awaited.
-
-    Raises:
-        BadInputError: it is none.
-    """
-    if not (inspect.iscoroutinefunction(f) or inspect.iscoroutinefunction(getattr(f, "__call__", None))):  # noqa: B004 - not whether, which
-        raise BadInputError(
-            f"{name_of(f)} is no async function, and would block all others while it works.",
-            fix="Write `async def`, and call what blocks by `await asyncio.to_thread(…)`.",
-        )

@@ -2,17 +2,20 @@
 
 import asyncio
 import re
+from collections import deque
 from hashlib import blake2b
+from pathlib import Path
 from typing import Final, Self
 
 from headway.core.clock import Clock
-from headway.core.span import ErrorType, Span, Work
+from headway.core.span import ErrorType, ModelCall, Span, Work
 from headway.core.task import SpanId, TaskId
 from headway.policy.headers import TASK_HEADER, TRACE_HEADER
 from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 
 _TRACE_ID: Final = re.compile(r"[0-9a-f]{32}")
+_CALLS: Final = 1_024
 _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -22,10 +25,14 @@ class Spans:
     Args:
         clock: for when spans start and end, and for ids.
         recorder: takes them; ``None``: nobody keeps them.
+        store: where the recorder puts them.
     """
 
-    def __init__(self, clock: Clock, recorder: Recorder | None) -> None:
+    def __init__(self, clock: Clock, recorder: Recorder | None, store: Path | None = None) -> None:
         self.clock = clock
+        self.store = store
+        self.calls: deque[Span] = deque(maxlen=_CALLS)
+        """The last calls of models, kept or not: estimates go by them."""
         self.kept = recorder is not None
         self._recorder = recorder
         self._ids = Ids(clock)
@@ -40,6 +47,8 @@ class Spans:
 
     def record(self, span: Span) -> None:
         """Keep a span; the same id once more replaces it."""
+        if isinstance(span.work, ModelCall) and span.end is not None:
+            self.calls.append(span)
         if self._recorder is not None:
             self._recorder.record(span)
 
@@ -79,7 +88,7 @@ class Timed:
         self._keep(self._spans.clock.now(), None if error is None else error_type(error))
 
     def _keep(self, end: float | None, error: ErrorType | None) -> None:
-        if self._spans.kept:
+        if self._spans.kept or isinstance(self.work, ModelCall):
             self._spans.record(
                 Span(
                     task=self._task,

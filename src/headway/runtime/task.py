@@ -17,8 +17,9 @@ from headway.runtime.models import Models
 from headway.runtime.progress import Feed, Progress
 from headway.runtime.purse import NOTHING, Amount, Budget, Purse
 from headway.runtime.results import ResultCache
-from headway.runtime.run import Lane, Run, Shared
+from headway.runtime.run import Run
 from headway.runtime.scatter import stop
+from headway.runtime.shared import Lane, Shared
 from headway.runtime.spans import Spans, Timed
 from headway.trace.record import Recorder
 from headway.trace.store import Store
@@ -158,7 +159,7 @@ class Runtime:
     ) -> None:
         self._store = None if store is None else Store(store)
         self._recorder = None if self._store is None else Recorder(self._store, _SPANS_WAITING)
-        self._spans = Spans(clock or SystemClock(), self._recorder)
+        self._spans = Spans(clock or SystemClock(), self._recorder, store)
         self._ledger = ledger
         self._models = models
         self._results = ResultCache() if results is None else results
