@@ -87,6 +87,18 @@ async def test_who_waits_is_served_in_order_and_refused_when_nothing_can_come() 
     assert purse.spent.money == 60
 
 
+async def test_what_takes_nothing_waits_behind_nobody() -> None:
+    """A free tool would else wait for a call that waits for what the tool's own agent holds."""
+    purse = Purse(Budget(usd=0.0001))
+    first = await purse.reserve(usd(100))
+    waiting = asyncio.create_task(purse.reserve(usd(100)))
+    await asyncio.sleep(0)
+    (await purse.reserve(NOTHING)).settle(NOTHING)
+    assert not waiting.done()
+    first.settle(NOTHING)
+    (await waiting).settle(NOTHING)
+
+
 async def test_who_stops_waiting_leaves_nothing_reserved() -> None:
     purse = Purse(Budget(usd=0.0001))
     first = await purse.reserve(usd(100))

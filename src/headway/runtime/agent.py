@@ -12,7 +12,7 @@ from headway.runtime.answers import Form
 from headway.runtime.context import RECALL, Context, Conversation, Dropped, Result, trim
 from headway.runtime.models import Message, Reply
 from headway.runtime.progress import Stage
-from headway.runtime.run import Run
+from headway.runtime.run import Run, name_of
 from headway.runtime.scatter import stop
 from headway.runtime.spans import Timed
 from headway.runtime.standstill import Standstill
@@ -162,7 +162,7 @@ class Agent(Generic[R]):
             UpstreamError: the endpoint failed.
             InDoubtError: a tool that must not act twice was under way when the task's process died.
         """
-        place = run.unique(self.__name__)
+        place = run.unique(name_of(self))
         with run.timed(f"invoke_agent {self.__name__}", Step(agent=self.__name__)) as span:
             loop = _Loop(self, run.within(place, span.id), span, question)
             loop.watched = run if run.path == run.id else None

@@ -158,13 +158,14 @@ class Purse:
         return Hold(self, most)
 
     async def reserve(self, most: Amount) -> Hold:
-        """Reserve ``most``, waiting while what is missing is held by others; first come, first served.
+        """Reserve ``most``, waiting while what is missing is held by others; first come, first served. Nothing is there
+        at once.
 
         Raises:
             OverBudgetError: it is more than is left even when nobody holds anything.
             BadInputError: a part of it is negative.
         """
-        if not self.waiting and (hold := self.take(most)) is not None:
+        if (not self.waiting or most == NOTHING) and (hold := self.take(most)) is not None:
             return hold
         turn: asyncio.Future[Hold] = asyncio.get_running_loop().create_future()
         self.waiting.append((turn, self, most))
