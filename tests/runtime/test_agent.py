@@ -158,8 +158,8 @@ def test_an_agent_never_makes_more_calls_than_it_may(iterations: int, useful: li
 
 async def test_an_agent_that_repeats_itself_is_told_once_and_then_stopped() -> None:
     """Elsewhere nobody noticed (claude-code#30150)."""
-    again = calls(("look", '{"path": "a"}'))
-    error, engine = await stopped([again] * 9, Agent("fake", [look]))
+    again = [calls(("look", '{"path": "a"}')), calls(("look", '{"path":"a"}')), calls(("look", ' { "path": "a" } '))]
+    error, engine = await stopped(again, Agent("fake", [look]))
     assert error.reason == "standstill"
     assert "made calls again" in str(error)
     assert len(engine.requests) == 3
@@ -226,11 +226,15 @@ async def test_mistakes_count_only_in_a_row() -> None:
 async def test_calls_with_no_id_or_one_twice_get_ids_of_their_own() -> None:
     twice = ToolCall("x", "look", '{"path": "a"}')
     none = ToolCall("", "look", '{"path": "b"}')
-    async with engine_and_runtime([Reply(tool_calls=(twice, twice, none)), says("done")]) as (engine, runtime):
+    taken = ToolCall("call_1_4", "look", '{"path": "c"}')
+    async with engine_and_runtime([Reply(tool_calls=(twice, twice, none, taken, none)), says("done")]) as (
+        engine,
+        runtime,
+    ):
         await start(runtime, Agent("fake", [look]), "go")
     asked, *told = engine.requests[1]["messages"][1:]
     ids = [call["id"] for call in asked["tool_calls"]]
-    assert len(set(ids)) == 3
+    assert len(set(ids)) == 5
     assert [message["tool_call_id"] for message in told] == ids
 
 
@@ -412,6 +416,23 @@ async def test_an_agent_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> 
             assert await runtime.resume(TaskId("t"), asks) == "all done"
     assert sorted(acted) == list(range(6))
     assert len(engine.requests) == 5, "two calls, one that was stopped, and two more"
+
+
+async def test_an_agent_has_to_be_asked_something() -> None:
+    async with engine_and_runtime([]) as (_, runtime):
+        with pytest.raises(BadInputError, match="agent is asked nothing"):
+            await start(runtime, Agent("fake"), [])
+
+
+async def test_an_agent_goes_on_from_a_conversation() -> None:
+    talk = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "hello you"},
+        {"role": "user", "content": "and now?"},
+    ]
+    async with engine_and_runtime([says("now")]) as (engine, runtime):
+        assert await start(runtime, Agent("fake"), talk) == "now"
+    assert engine.requests[0]["messages"] == talk
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

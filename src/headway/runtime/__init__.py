@@ -1,6 +1,6 @@
 """Agents as distributed systems, in ordinary Python: scatter, gather, judge, tools, under a budget: docs/runtime.md."""
 
-from headway.runtime.agent import Agent, Answered, Policy
+from headway.runtime.agent import Agent, Answered
 from headway.runtime.calibrate import calibrate
 from headway.runtime.context import Context, Dropped
 from headway.runtime.durable import Durable, Engine, Local, Standing
@@ -14,6 +14,7 @@ from headway.runtime.models import Models, Reply
 from headway.runtime.pipeline import BackTo, Pipeline, back_to
 from headway.runtime.plan import Plan, PlanStep
 from headway.runtime.planner import Carried, Planner, carry_out
+from headway.runtime.policy import Policy
 from headway.runtime.progress import Progress, Said, Stage
 from headway.runtime.purse import Amount, Budget, Purse
 from headway.runtime.results import ResultCache

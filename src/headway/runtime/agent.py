@@ -1,7 +1,7 @@
 """Agents: a model that asks for tools, is told what they came to, and goes on until it has an answer."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 from msgspec import Struct, structs
@@ -9,14 +9,17 @@ from msgspec import Struct, structs
 from headway.core.errors import BadInputError, StoppedError
 from headway.core.span import Step
 from headway.runtime.answers import Form
-from headway.runtime.context import RECALL, Context, Conversation, Dropped, Result, trim
+from headway.runtime.context import RECALL, Conversation, Dropped, Result, trim
+from headway.runtime.functions import name_of
 from headway.runtime.models import Message, Reply
-from headway.runtime.progress import Stage
-from headway.runtime.run import Run, name_of
+from headway.runtime.policy import Policy
+from headway.runtime.progress import Feed, Stage
+from headway.runtime.run import Run
 from headway.runtime.scatter import stop
 from headway.runtime.spans import Timed
 from headway.runtime.standstill import Standstill
 from headway.runtime.tools import Tool, ToolResult, brief, decoded, refused
+from headway.trace.sources.digests import arguments_digest
 from headway.wire.openai import ToolCall
 
 R = TypeVar("R")
@@ -25,42 +28,6 @@ _REPEATED: Final = (
     "You have made just these calls before, and they came to just this. Do something else, or give your answer."
 )
 _LAST: Final = "This was your last call. Give your answer now, with what you have."
-
-
-class Policy(Struct, frozen=True, kw_only=True):
-    """How an agent goes about it.
-
-    Raises:
-        BadInputError: a number makes no sense.
-    """
-
-    iterations: int = 20
-    """Model calls; before the last the model is told that it is the last."""
-    max_tokens: int = 4096
-    """Of each of the model's messages."""
-    parallel: int = 16
-    """Tool calls of one response that are under way at once."""
-    standstill: int = 2
-    """Turns in a row that may bring nothing new, because each call was made before with the same result: after the
-    first the model is told, after the last the agent is stopped."""
-    mistakes: int = 3
-    """Times in a row that the model is told of an answer or of calls that cannot be used; the next stops the agent."""
-    context: Context = Context()
-    say: bool = False
-    """Whether what the model writes is streamed to whoever watches the task."""
-    enforce: bool = True
-    """Whether the endpoint is asked to enforce the type of the answer (``response_format``), which few can where there
-    are tools; so it is asked only where there are none. The answer is checked either way."""
-    options: Mapping[str, Any] = {}
-    """More fields of each request, e.g. ``temperature``."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        for name in ("iterations", "max_tokens", "parallel", "standstill"):
-            if getattr(self, name) < 1:
-                raise BadInputError(f"Policy.{name}={getattr(self, name)} makes no sense.", fix="It is 1 or more.")
-        if self.mistakes < 0:
-            raise BadInputError(f"Policy.mistakes={self.mistakes} makes no sense.", fix="It is 0 or more.")
 
 
 _POLICY: Final = Policy()
@@ -158,29 +125,32 @@ class Agent(Generic[R]):
         Raises:
             StoppedError: it was stopped before it had an answer, and says why.
             OverBudgetError: the budget does not hold its next call.
-            BadInputError: the endpoint refused a request; with a budget in USD: the model's price is not known.
+            BadInputError: there is no question, the endpoint refused a request, or with a budget in USD the model's
+                price is not known.
             UpstreamError: the endpoint failed.
             InDoubtError: a tool that must not act twice was under way when the task's process died.
         """
         place = run.unique(name_of(self))
         with run.timed(f"invoke_agent {self.__name__}", Step(agent=self.__name__)) as span:
-            loop = _Loop(self, run.within(place, span.id), span, question)
-            loop.watched = run if run.path == run.id else None
-            return await loop.go()
+            watched = run.shared.feed if run.path == run.id else None
+            return await _Loop(self, run.within(place, span.id), span, question, watched).go()
 
 
 class _Loop(Generic[R]):
-    """One question to an agent."""
+    """One question to an agent; ``watched`` is told of each turn."""
 
-    def __init__(self, agent: Agent[R], run: Run, span: Timed, question: str | Sequence[Message]) -> None:
+    def __init__(
+        self, agent: Agent[R], run: Run, span: Timed, question: str | Sequence[Message], watched: Feed | None
+    ) -> None:
         asked = [{"role": "user", "content": question}] if isinstance(question, str) else list(question)
         system = [{"role": "system", "content": agent.system}] if agent.system else []
-        self.watched: Run | None = None
-        """Whose watchers are told of each turn."""
+        if not asked:
+            raise BadInputError(f"{agent.__name__} is asked nothing.", fix="Give it a question.")
         self._agent = agent
         self._policy = agent.policy
         self._run = run
         self._span = span
+        self._watched = watched
         self._question = str(asked[-1].get("content"))
         self._standstill = Standstill(agent.policy.standstill)
         self._mistakes = 0
@@ -250,7 +220,7 @@ class _Loop(Generic[R]):
             self._mistake(turn, f"its calls could not be made: {results[0].text}")
         else:
             self._mistakes = 0
-        match self._standstill.turn((call.name, call.arguments, result.text) for call, result in pairs):
+        match self._standstill.turn((call.name, _meant(call, result), result.text) for call, result in pairs):
             case "new":
                 pass
             case "repeated":
@@ -297,9 +267,8 @@ class _Loop(Generic[R]):
     def _stopped(
         self, reason: Literal["iterations", "standstill", "mistakes"], turn: int, why: str, fix: str
     ) -> StoppedError:
-        what = (
-            f"{self._agent.__name__} was stopped after {turn} of {self._policy.iterations} model calls: {brief(why)}."
-        )
+        calls = f"{turn} of {self._policy.iterations} model calls"
+        what = f"{self._agent.__name__} was stopped after {calls}: {brief(why.rstrip('. '))}."
         return StoppedError(what, fix=fix, reason=reason, messages=tuple(self._talk.messages))
 
     def _remark(self, turn: int) -> None:
@@ -312,8 +281,8 @@ class _Loop(Generic[R]):
                 self._span.remarks += (told,)
 
     def _tell(self, done: int, of: int | None) -> None:
-        if self.watched is not None:
-            self.watched.shared.feed.stage(Stage(name=self._run.stage, done=done, of=of))
+        if self._watched is not None:
+            self._watched.stage(Stage(name=self._run.stage, done=done, of=of))
 
 
 def _whole(reply: Reply, max_tokens: int) -> str:
@@ -326,9 +295,16 @@ def _told_apart(calls: Sequence[ToolCall], turn: int) -> list[ToolCall]:
     """With ids of their own, where a model gave none or one twice, and names that can be sent."""
     named: dict[str, ToolCall] = {}
     for at, call in enumerate(calls):
-        mine = call.id if call.id and call.id not in named else f"call_{turn}_{at}"
+        mine = call.id
+        while not mine or mine in named:
+            mine = f"{mine or 'call'}_{turn}_{at}"
         named[mine] = ToolCall(mine, brief(call.name)[:_NAME_SHOWN] or "nameless", call.arguments)
     return list(named.values())
+
+
+def _meant(call: ToolCall, result: ToolResult) -> str:
+    """What was asked, however it was spelled."""
+    return call.arguments if result.refused else arguments_digest(call.arguments)
 
 
 def _fit(call: ToolCall) -> str:

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from headway.core.errors import HeadwayError
-from headway.runtime.agent import Agent, Policy
+from headway.runtime.agent import Agent
 from headway.runtime.plan import REFERENCE, Plan, PlanStep, Steps
+from headway.runtime.policy import Policy
 from headway.runtime.run import Run
 from headway.runtime.scatter import Failure, Options, Success, Tally
 from headway.runtime.tools import Tool, ToolResult

@@ -158,8 +158,9 @@ class Purse:
         return Hold(self, most)
 
     async def reserve(self, most: Amount) -> Hold:
-        """Reserve ``most``, waiting while what is missing is held by others; first come, first served. Nothing is there
-        at once.
+        """Reserve ``most``, waiting while what is missing is held by others; first come, first served.
+
+        `NOTHING` is there at once.
 
         Raises:
             OverBudgetError: it is more than is left even when nobody holds anything.
