@@ -90,7 +90,19 @@ class RouteLost(Struct, frozen=True, kw_only=True, gc=False):
     replica: ReplicaId
 
 
-RouteEvent = RouteSent | RouteStarted | RouteDone | RouteLost
+class RouteElsewhere(Struct, frozen=True, kw_only=True, gc=False):
+    """Another worker has sent a call to a replica, which now holds its prompt."""
+
+    replica: ReplicaId
+    session: str
+    """What is kept together; empty: unknown."""
+    at: float
+    """Epoch seconds."""
+    prompt: tuple[Prefix, ...]
+    """As in `RouteRequest`."""
+
+
+RouteEvent = RouteSent | RouteStarted | RouteDone | RouteLost | RouteElsewhere
 
 
 class RoutePolicy(Protocol):

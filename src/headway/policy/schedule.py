@@ -23,6 +23,7 @@ from headway.policy.order.waiting import Order, Served, Waiting
 from headway.policy.route import (
     RouteDecision,
     RouteDone,
+    RouteElsewhere,
     RouteEvent,
     RouteLost,
     RoutePolicy,
@@ -154,7 +155,7 @@ class Scheduler:
         return None
 
     def observe(self, event: RouteEvent) -> None:
-        """Learn what became of calls: `RouteStarted`, `RouteDone` and `RouteLost`. Sent they are by `next`."""
+        """Learn what became of calls, and where other workers send theirs. Sent they are by `next`."""
         flight = self.known.flights.get(event.call) if isinstance(event, RouteDone) else None
         self._route.observe(event)
         if not self._shared:
@@ -167,7 +168,7 @@ class Scheduler:
                 self._windows.pop(replica, None)
                 self._under = {call: under for call, under in self._under.items() if under.replica != replica}
                 self._unbind(replica)
-            case RouteSent() | RouteStarted():
+            case RouteSent() | RouteStarted() | RouteElsewhere():
                 pass
 
     # --- waiting

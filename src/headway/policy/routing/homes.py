@@ -6,7 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from headway.core.fleet import ReplicaId
-from headway.policy.route import RouteDone, RouteEvent, RouteRequest, RouteSent
+from headway.policy.lengths import Prefix
+from headway.policy.route import RouteDone, RouteElsewhere, RouteEvent, RouteRequest, RouteSent
 
 TTL: Final = 600.0
 """Seconds after a session's last call: 5 minutes give 94 % hits on recorded coding agents, an hour 98.6 %."""
@@ -49,13 +50,14 @@ class Homes:
         if isinstance(event, RouteSent) and event.request is not None and event.at is not None:
             session = session_of(event.request)
             if session:
-                tokens = event.request.prompt[-1][1] if event.request.prompt else 0
-                self._homes[session] = _Home(event.replica, event.at, tokens)
-                self._homes.move_to_end(session)
-                _trim(self._homes, self._most)
+                self._move(session, event.replica, event.at, event.request.prompt)
                 if event.request.call:
                     self._sessions[event.request.call] = session
                     _trim(self._sessions, self._most)
+        elif isinstance(event, RouteElsewhere):
+            known = self._homes.get(event.session)
+            if event.session and (known is None or known.used <= event.at):
+                self._move(event.session, event.replica, event.at, event.prompt)
         elif isinstance(event, RouteDone) and event.at is not None:
             session = self._sessions.pop(event.call, "")
             home = self._homes.get(session)
@@ -66,6 +68,11 @@ class Homes:
                 home.used = event.at
                 if event.input_tokens is not None:
                     home.tokens = event.input_tokens + (event.output_tokens or 0)
+
+    def _move(self, session: str, replica: ReplicaId, at: float, prompt: tuple[Prefix, ...]) -> None:
+        self._homes[session] = _Home(replica, at, prompt[-1][1] if prompt else 0)
+        self._homes.move_to_end(session)
+        _trim(self._homes, self._most)
 
 
 def _trim(entries: OrderedDict[str, _Home] | OrderedDict[str, str], most: int) -> None:

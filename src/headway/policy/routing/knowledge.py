@@ -3,7 +3,15 @@
 from typing import Final, assert_never
 
 from headway.core.fleet import ReplicaId
-from headway.policy.route import RouteDone, RouteEvent, RouteLost, RouteRequest, RouteSent, RouteStarted
+from headway.policy.route import (
+    RouteDone,
+    RouteElsewhere,
+    RouteEvent,
+    RouteLost,
+    RouteRequest,
+    RouteSent,
+    RouteStarted,
+)
 from headway.policy.routing.flights import Flight, Flights
 from headway.policy.routing.prefixes import MAX_BYTES, Prefixes
 from headway.policy.speed import Speeds
@@ -46,6 +54,8 @@ class Knowledge:
                 self.flights.lost(event)
                 self.prefixes.forget(replica)
                 self.speeds.forget(replica)
+            case RouteElsewhere(replica=replica, prompt=prompt):
+                self.prefixes.insert(replica, prompt)
             case _:
                 assert_never(event)
         return None
