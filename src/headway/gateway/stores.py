@@ -11,6 +11,7 @@ from headway.core.errors import BadInputError
 from headway.gateway.access_file import AccessFile, default_access_file
 from headway.gateway.book_redis import RedisBook
 from headway.gateway.book_sqlite import SqliteBook
+from headway.gateway.redis_client import SCHEMES, checked
 from headway.gateway.registry import Registry, SqliteDatabase
 from headway.gateway.registry_postgres import PostgresDatabase
 from headway.policy.limits.book import Book
@@ -69,7 +70,10 @@ def limits_on_server(where: str) -> bool:
     Raises:
         BadInputError: it is an address, and of nothing that can count it.
     """
-    return _on_server(where, "Limits", "redis://", "rediss://", "unix://")
+    there = _on_server(where, "Limits", *SCHEMES)
+    if there:
+        checked(where, "Limits in Redis")
+    return there
 
 
 def _on_server(where: str, what: str, *known: str) -> bool:

@@ -11,6 +11,7 @@ from headway.app.config.serving import service_of
 from headway.app.config.written import File, Keys
 from headway.core.errors import BadInputError
 from headway.gateway import policies
+from headway.gateway.redis_client import redis_url
 from headway.gateway.stores import keys_on_server, limits_on_server
 
 _ADD: Final = "add it to the models of one that does"
@@ -68,6 +69,12 @@ def _unkept(file: File, environment: Mapping[str, str]) -> Iterator[Found]:
                 on_server(address or "")
             except BadInputError as error:
                 yield ("keys", key), f"{error.what} {error.fix}"
+    for table, variable in (("tasks", file.tasks.redis_env), ("cache", file.cache and file.cache.redis_env)):
+        if variable and (address := environment.get(variable)):
+            try:
+                redis_url(address)
+            except ValueError as error:
+                yield (table, "redis_env"), f"what the environment variable {variable} holds cannot be used: {error}"
 
 
 def _policies(file: File) -> Iterator[Found]:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from headway.app.config.urls import http_url
 from headway.core.errors import BadInputError
 from headway.gateway.observer.endpoint import Endpoint
 
@@ -72,16 +73,7 @@ def _told(environment: Mapping[str, str]) -> str | None:
 
 
 def _checked(text: str) -> str:
-    try:
-        url = urlsplit(text.strip())
-        port = url.port
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no URL: {error}") from error
-    if url.username is not None or url.password is not None:
-        raise ValueError("credentials do not belong in a URL; send a header")
-    if url.scheme not in {"http", "https"} or not url.hostname or port == 0 or url.fragment or not text.isascii():
-        raise ValueError(f"{text!r} is no URL of an HTTP server; write e.g. http://127.0.0.1:4318")
-    return url.geturl()
+    return http_url(text, instead="send a header", example="http://127.0.0.1:4318").geturl()
 
 
 def _headers(variable: str, text: str) -> dict[str, str]:

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from headway.app.config.exporting import traces_url
+from headway.app.config.urls import http_url
 from headway.core import budget
 from headway.core.errors import BadInputError
+from headway.gateway.redis_client import redis_url
 from headway.wire.dialects import BY_NAME
 
 _SIZE: Final = re.compile(r"([0-9]+)\s*(B|KiB|MiB|GiB)")
+_BASE: Final = "http://127.0.0.1:8000/v1"
 _SIZES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -40,15 +42,9 @@ def _read_by(reader: Callable[[str | float, str], float]) -> Callable[[Any], flo
 
 
 def _base_url(value: str) -> str:
-    try:
-        url = urlsplit(value.strip())
-        port = url.port
-    except ValueError as error:
-        raise ValueError(f"{value!r} is no URL: {error}") from error
-    if url.username is not None or url.password is not None:
-        raise ValueError("credentials do not belong in a URL; name an environment variable with key_env")
-    if url.scheme not in {"http", "https"} or not url.hostname or port == 0 or url.query or url.fragment:
-        raise ValueError(f"{value!r} is no base URL of an HTTP server; write e.g. http://127.0.0.1:8000/v1")
+    url = http_url(value, instead="name an environment variable with key_env", example=_BASE)
+    if url.query:
+        raise ValueError(f"{value!r} ends in a query, to which no path can be added; write e.g. {_BASE}")
     return f"{url.scheme}://{url.netloc}{url.path.rstrip('/') or '/v1'}"
 
 
@@ -72,6 +68,11 @@ Bytes = Annotated[
 ]
 Url = Annotated[str, AfterValidator(_base_url), WithJsonSchema({"type": "string", "format": "uri"})]
 TracesUrl = Annotated[str, AfterValidator(traces_url), WithJsonSchema({"type": "string", "format": "uri"})]
+RedisUrl = Annotated[
+    str,
+    AfterValidator(redis_url),
+    WithJsonSchema({"type": "string", "pattern": "^(redis|rediss|unix)://", "examples": ["redis://127.0.0.1:6379/1"]}),
+]
 Port = Annotated[int, Field(ge=0, le=65535)]
 DialectName = Annotated[str, AfterValidator(_dialect), WithJsonSchema({"enum": sorted(BY_NAME)})]
 

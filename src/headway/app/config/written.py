@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field
 
 from headway.app.config.resending import Breakers, Fanout, Hedging, Retries
-from headway.app.config.values import Bytes, DialectName, Port, Seconds, Table, TracesUrl, Url, Wait
+from headway.app.config.values import Bytes, DialectName, Port, RedisUrl, Seconds, Table, TracesUrl, Url, Wait
 from headway.core import config
 from headway.core.errors import BadInputError
 from headway.core.fleet import EngineKind
@@ -180,7 +180,7 @@ class Cache(Table):
     """Memory for all answers of one process."""
     questions: Bytes = 32 << 20
     """Memory for the questions of one rule that compares by meaning."""
-    redis: Annotated[str, Field(pattern="^(redis|rediss|valkey|unix)://")] | None = None
+    redis: RedisUrl | None = None
     """Where several processes share answers, e.g. redis://127.0.0.1:6379/1."""
     redis_env: Annotated[str, Field(min_length=1)] | None = None
     """Environment variable with that address instead, if it holds a password."""
@@ -316,7 +316,7 @@ class Tier(Table):
 class Tasks(Table):
     """How workers know of each other's tasks, so that a task stays one whichever of them its calls come to."""
 
-    redis: Annotated[str, Field(pattern="^(redis|rediss|valkey|unix)://")] | None = None
+    redis: RedisUrl | None = None
     """Where several machines share them, e.g. redis://127.0.0.1:6379/2; left out: workers of one machine do."""
     redis_env: Annotated[str, Field(min_length=1)] | None = None
     """Or the environment variable with that address, where it holds a password."""
