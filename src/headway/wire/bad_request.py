@@ -10,6 +10,8 @@ from headway.wire.surrogates import half_character
 
 _SHOWN: Final = 100
 """Characters of a bad value that are sent back."""
+_ARRAY_OR_NULL: Final = frozenset({b"[", b"n"})
+"""How they begin in JSON."""
 T = TypeVar("T")
 
 
@@ -43,6 +45,19 @@ def no_json(body: bytes, error: Exception) -> BadInputError:
     return BadInputError(
         f"The request body of {len(body)} bytes is not valid JSON: {_brief(error)}.", fix="Send one JSON object."
     )
+
+
+def check_tools(tools: Raw) -> None:
+    """Check that ``tools``, out of a body that was decoded, is an array or nothing: engines fail over anything else.
+
+    Raises:
+        BadInputError: it is neither.
+    """
+    if bytes(tools)[:1] not in _ARRAY_OR_NULL:
+        raise BadInputError(
+            "The request body has a field of the wrong type: Expected `array | null` - at `$.tools`.",
+            fix="Send `tools` as an array of objects, or leave it out.",
+        )
 
 
 def first_problem(

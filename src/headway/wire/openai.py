@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.usage import EngineTimings, Usage
-from headway.wire.bad_request import no_json
+from headway.wire.bad_request import check_tools, no_json
 from headway.wire.usage_option import asking_for_usage
 
 NULL: Final = Raw(b"null")
@@ -181,6 +181,8 @@ def decode_request(body: bytes) -> ChatRequest:
             fix="Send `messages` as an array of objects with `role` and `content`.",
         )
     _check(request.messages)
+    if request.tools is not NULL:
+        check_tools(request.tools)
     return request
 
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from headway.core.errors import BadInputError
-from headway.wire.bad_request import decoded, first_problem
+from headway.wire.bad_request import check_tools, decoded, first_problem
 from headway.wire.openai import NULL
 
 _SESSION: Final = re.compile(r"_session_([0-9A-Za-z-]{8,64})$")
@@ -104,6 +104,7 @@ def read_count_request(body: bytes) -> MessagesRequest:
         BadInputError: as `read_request`.
     """
     request = decoded(_decoder, body, fix=_SHAPE)
+    check_tools(request.tools)
     first_problem(request.history, "messages", _messages_decoder, _Message, fix=_ROLES)
     return request
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from headway.core.errors import BadInputError
-from headway.wire.bad_request import decoded
+from headway.wire.bad_request import check_tools, decoded
 from headway.wire.openai import NULL
 from headway.wire.responses.items import as_messages
 
@@ -69,6 +69,7 @@ def read_request(body: bytes) -> ResponsesRequest:
     request = decoded(_decoder, body, fix=_SHAPE)
     if bytes(request.input)[:1] not in {b'"', b"[", b"n"}:
         raise BadInputError("The request's `input` is neither a text nor an array of items.", fix=_SHAPE)
+    check_tools(request.tools)
     return request
 
 

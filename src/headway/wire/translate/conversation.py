@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from headway.wire.openai import NULL
+from headway.wire.translate.namespaces import Grouped
 
 
 class Text(Struct, frozen=True, gc=False):
@@ -117,5 +118,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     """Whether a stream is to tell its usage."""
     free_tools: frozenset[str] = frozenset()
     """Tools of the Responses API that take free text: written as functions of one text, and told back as they were."""
+    grouped: Grouped = {}
+    """Tools of the Responses API that belong to a group: written under longer names, and told back as they were."""
     echo: dict[str, Raw] = {}
     """What an answer of the Responses API repeats of its request."""

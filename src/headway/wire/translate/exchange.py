@@ -179,7 +179,9 @@ class Exchange:
             return ToolCall(plain_id(call.id), call.name, call.arguments)
         if self._engine == _MESSAGES:
             call = ToolCall(original_id(call.id), call.name, call.arguments)
-        return ToolCall(call.id, call.name, free_text(call.arguments)) if call.name in self._asked.free_tools else call
+        arguments = free_text(call.arguments) if call.name in self._asked.free_tools else call.arguments
+        _, name = self._asked.grouped.get(call.name, (None, call.name))
+        return ToolCall(call.id, name, arguments)
 
     def refusal(self, status: int, body: bytes) -> tuple[int, bytes]:
         """An answer of the engine's with another status than 200, as the caller gets it."""

@@ -1,5 +1,6 @@
 """A request of OpenAI's Responses API, read into a conversation."""
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -22,6 +23,7 @@ from headway.wire.translate.conversation import (
 )
 from headway.wire.translate.fields import convert, sort_out, untranslatable
 from headway.wire.translate.media import file_of, image_of
+from headway.wire.translate.namespaces import Grouped, about, long_name, name_of
 
 _CARRIED: Final = frozenset(
     {
@@ -114,12 +116,14 @@ class _Called(Struct, tag_field="type", tag="function_call"):
     call_id: str
     name: str
     arguments: str
+    namespace: str | None = None
 
 
 class _Freely(Struct, tag_field="type", tag="custom_tool_call"):
     call_id: str
     name: str
     input: str
+    namespace: str | None = None
 
 
 class _Output(Struct, tag_field="type", tag="function_call_output"):
@@ -166,9 +170,16 @@ class _Custom(Struct, tag_field="type", tag="custom"):
     format: _Format | None = None
 
 
+class _Namespace(Struct, tag_field="type", tag="namespace"):
+    name: str
+    tools: list[_Function | _Custom]
+    description: str | None = None
+
+
 class _Choice(Struct):
     type: Literal["function", "custom"]
     name: str
+    namespace: str | None = None
 
 
 class _TextFormat(Struct):
@@ -194,7 +205,7 @@ class _Body(Struct):
     instructions: str | None = None
     max_output_tokens: int | None = None
     stream: bool | None = None
-    tools: list[_Function | _Custom] | None = None
+    tools: list[_Function | _Custom | _Namespace] | None = None
     tool_choice: Literal["none", "auto", "required"] | _Choice | None = None
     parallel_tool_calls: bool | None = None
     temperature: float | None = None
@@ -226,13 +237,14 @@ def read(body: bytes, notes: list[str]) -> Conversation:
     text, reasoning = asked.text or _Text(), asked.reasoning or _Effort()
     if reasoning.summary:
         notes.append("`reasoning.summary` was left out: what the engine shows of its reasoning is told as it is.")
+    tools, grouped, free = _tools(asked.tools or ())
     instructions = (Message("system", (Text(asked.instructions),)),) if asked.instructions else ()
     return Conversation(
         model=asked.model,
-        messages=(*instructions, *_messages(asked.input, notes)),
+        messages=(*instructions, *_messages(asked.input, notes, grouped)),
         stream=asked.stream is True,
-        tools=tuple([_tool(tool) for tool in asked.tools or ()]),
-        choice=_choice(asked.tool_choice),
+        tools=tools,
+        choice=_choice(asked.tool_choice, grouped, {tool.name for tool in tools}),
         parallel=asked.parallel_tool_calls,
         max_tokens=asked.max_output_tokens,
         temperature=asked.temperature,
@@ -242,17 +254,18 @@ def read(body: bytes, notes: list[str]) -> Conversation:
         verbosity=text.verbosity,
         user=asked.user,
         cache_key=asked.prompt_cache_key,
-        free_tools=frozenset([tool.name for tool in asked.tools or () if isinstance(tool, _Custom)]),
+        free_tools=free,
+        grouped=grouped,
         echo={name: members[name] for name in _ECHOED & members.keys()},
     )
 
 
-def _messages(given: str | list[Raw], notes: list[str]) -> list[Message]:
+def _messages(given: str | list[Raw], notes: list[str], grouped: Grouped) -> list[Message]:
     if isinstance(given, str):
         return [Message("user", (Text(given),))]
     messages: list[Message] = []
     for number, item in enumerate(given):
-        message = _message(item, f"input[{number}]", notes)
+        message = _message(item, f"input[{number}]", notes, grouped)
         if messages and _together(messages[-1], message):
             messages[-1] = Message(message.role, (*messages[-1].parts, *message.parts))
         elif message.parts:
@@ -267,22 +280,23 @@ def _together(last: Message, new: Message) -> bool:
     return bool(new.parts) and all(isinstance(part, Result) for part in (*last.parts, *new.parts))
 
 
-def _message(item: Raw, place: str, notes: list[str]) -> Message:
+def _message(item: Raw, place: str, notes: list[str], grouped: Grouped) -> Message:
     kind = convert(bytes(item), _Kind, place).type
     if kind in {None, "message"}:
         message = convert(bytes(item), _Message, place)
         role = "system" if message.role == "developer" else message.role
         return Message(role, _parts(message.content))
-    part = _part(convert(b'{"item":%b}' % bytes(item), _Holder, place).item, notes)
+    part = _part(convert(b'{"item":%b}' % bytes(item), _Holder, place).item, notes, grouped)
     return Message("user" if isinstance(part, Result) else "assistant", () if part is None else (part,))
 
 
-def _part(item: _Item, notes: list[str]) -> Part | None:
+def _part(item: _Item, notes: list[str], grouped: Grouped) -> Part | None:
     match item:
         case _Called():
-            return Call(item.call_id, item.name, item.arguments)
+            return Call(item.call_id, _called(item, grouped), item.arguments)
         case _Freely():
-            return Call(item.call_id, item.name, msgspec.json.encode(FreeText(item.input)).decode())
+            arguments = msgspec.json.encode(FreeText(item.input)).decode()
+            return Call(item.call_id, _called(item, grouped), arguments)
         case _Output() | _FreeOutput():
             return Result(item.call_id, tuple(_media(item.output)))
         case _Reasoning():
@@ -291,6 +305,10 @@ def _part(item: _Item, notes: list[str]) -> Part | None:
                 notes.append("Reasoning of earlier turns was left out: only the API that encrypted it can read it.")
                 return None
             return Thought(thought)
+
+
+def _called(call: _Called | _Freely, grouped: Grouped) -> str:
+    return call.name if call.namespace is None else name_of(call.namespace, call.name, grouped)
 
 
 def _parts(content: str | list[Any]) -> tuple[Part, ...]:
@@ -315,22 +333,47 @@ def _medium(part: _Content) -> Text | Image | File:
             return file_of(part.file_data, part.filename, "input_file.file_data")
 
 
-def _tool(tool: _Function | _Custom) -> Tool:
+def _tools(given: Sequence[_Function | _Custom | _Namespace]) -> tuple[tuple[Tool, ...], Grouped, frozenset[str]]:
+    """The tools, those of groups by longer names; which these are; and which of all take free text."""
+    tools, grouped, free = list[Tool](), Grouped(), set[str]()
+    taken = {tool.name for tool in given if not isinstance(tool, _Namespace)}
+    for one in given:
+        more = about(one.name, one.description) if isinstance(one, _Namespace) else ""
+        for tool in one.tools if isinstance(one, _Namespace) else (one,):
+            name = tool.name
+            if isinstance(one, _Namespace):
+                name = long_name(one.name, tool.name, taken)
+                grouped[name] = one.name, tool.name
+                taken.add(name)
+            if isinstance(tool, _Custom):
+                free.add(name)
+            tools.append(_tool(tool, name, more))
+            more = ""
+    return tuple(tools), grouped, frozenset(free)
+
+
+def _tool(tool: _Function | _Custom, name: str, more: str) -> Tool:
+    told = [tool.description or "", more]
     match tool:
         case _Function():
-            return Tool(tool.name, tool.description, tool.parameters, tool.strict)
+            return Tool(name, _paragraphs(told), tool.parameters, tool.strict)
         case _Custom():
             rules = "" if tool.format is None else tool.format.definition
-            told = [tool.description or "", f"The input follows this grammar:\n{rules}" if rules else ""]
-            return Tool(tool.name, "\n\n".join(filter(None, told)) or None, FREE_SCHEMA)
+            told.append(f"The input follows this grammar:\n{rules}" if rules else "")
+            return Tool(name, _paragraphs(told), FREE_SCHEMA)
 
 
-def _choice(choice: str | _Choice | None) -> Choice | None:
+def _paragraphs(told: list[str]) -> str | None:
+    return "\n\n".join(filter(None, told)) or None
+
+
+def _choice(choice: str | _Choice | None, grouped: Grouped, names: set[str]) -> Choice | None:
     match choice:
         case None:
             return None
         case _Choice():
-            return Choice("one", choice.name)
+            plain = choice.namespace is None and choice.name in names
+            return Choice("one", choice.name if plain else name_of(choice.namespace, choice.name, grouped))
         case "required":
             return Choice("any")
         case "none":

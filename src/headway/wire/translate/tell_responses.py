@@ -156,12 +156,15 @@ class ResponsesTelling:
             case Thought():
                 content = {"type": "reasoning_text", "text": part.text}
                 return _done(content) | {"type": "reasoning", "id": f"rs_{made}", "summary": list[Any]()}
-            case Call(name=name) if name in self._asked.free_tools:
-                call = {"type": "custom_tool_call", "id": f"ctc_{made}", "call_id": part.id, "name": name}
-                return call | {"input": free_text(part.arguments), "status": "completed"}
             case Call():
-                call = {"type": "function_call", "id": f"fc_{made}", "call_id": part.id, "name": part.name}
-                return call | {"arguments": part.arguments or "{}", "status": "completed"}
+                free = part.name in self._asked.free_tools
+                group, name = self._asked.grouped.get(part.name, (None, part.name))
+                kind, mark = ("custom_tool_call", "ctc") if free else ("function_call", "fc")
+                call: Item = {"type": kind, "id": f"{mark}_{made}", "call_id": part.id, "name": name}
+                if group is not None:
+                    call["namespace"] = group
+                said = {"input": free_text(part.arguments)} if free else {"arguments": part.arguments or "{}"}
+                return call | said | {"status": "completed"}
 
     def _lifecycle(self, kind: str) -> bytes:
         return self._event(kind, response=self._response("in_progress"))
