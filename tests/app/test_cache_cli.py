@@ -29,8 +29,8 @@ async def test_a_report_and_a_drop(headway: Run) -> None:
     assert "answers  1 in" in told.out
     assert "memory 2" in told.out
     assert json.loads(machine.out)["rules"]["faq"]["hits"] == {"memory": 2}
-    assert "kept 1 answer of them" in gone.out
-    assert json.loads(again.out) == {"schema": "headway.cache-drop/1", "dropped": 0}
+    assert gone.out == "Dropped 1 answer, by 1 worker.\n"
+    assert json.loads(again.out) == {"schema": "headway.cache-drop/1", "dropped": 0, "workers": 1}
 
 
 async def test_a_gateway_that_keeps_nothing_says_so(headway: Run) -> None:

@@ -179,8 +179,12 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     passes: Passes | None = None,
     scheduling: Scheduling | None = None,
     tried: RoutePolicy | None = None,
+    recorder: Recorder | None = None,
 ) -> AsyncGenerator[Served]:
-    """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded."""
+    """A gateway before ``engines``, named r0, r1 …; ``observed``: whether calls are identified and recorded.
+
+    A ``recorder`` of the test's own stays the test's to close.
+    """
     replicas = [
         engine if isinstance(engine, Replica) else Replica(id=ReplicaId(f"r{number}"), url=engine.url)
         for number, engine in enumerate(engines)
@@ -189,7 +193,9 @@ async def serving(  # noqa: PLR0913 - each part of a gateway is a parameter
     fleet, clock, policy = LiveFleet(replicas), clock or SystemClock(), policy or LeastLoaded()
     identifier = identifier or Identifier(Ids(), measure=scheduling is not None)
     turns = open_turns(scheduling, policy, fleet, identifier, clock, tried=tried)
-    with Recorder(written, capacity=10_000, interval=0.01) as recorder:
+    with contextlib.ExitStack() as stack:
+        if recorder is None:
+            recorder = stack.enter_context(Recorder(written, capacity=10_000, interval=0.01))
         gateway = Gateway(
             fleet,
             policy=policy,

@@ -4,10 +4,12 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from msgspec import Struct
 
 from headway.app.meaning import opening_of
+from headway.app.own import offer
 from headway.core.clock import SystemClock
 from headway.core.config import Limits, Recording
 from headway.core.fleet import Replica, ReplicaId
@@ -28,12 +30,15 @@ from headway.gateway.retrying import Retrying
 from headway.gateway.scheduling import Scheduling, open_turns, wants_all
 from headway.gateway.siblings import PATIENCE_SECONDS, Siblings
 from headway.gateway.tariff import Tariff
+from headway.gateway.whereabouts import Whereabouts
+from headway.gateway.whereabouts_redis import RedisChannel
 from headway.gateway.wiring import Passes
 from headway.policy.cache.rules import CacheRules
 from headway.policy.identify import Identifier
 from headway.policy.models.catalog import Catalog
 from headway.policy.resend.retry import RetryRules
 from headway.trace.ids import Ids
+from headway.trace.prices import with_own
 from headway.trace.record import Recorder
 from headway.trace.store import Store
 
@@ -132,6 +137,8 @@ class Front:
         self._service = service
         self._stack = stack
         self._policy = load(service.policy)
+        self._shown: Store | None = None
+        """Where tenants' tasks are read."""
         self._naming = None if service.catalog is None else Naming(service.catalog)
         recorder = self._open_recorder()
         clock = SystemClock()
@@ -141,6 +148,7 @@ class Front:
         tried = None if scheduling is None or scheduling.shadow is None else load(scheduling.shadow)
         measure = scheduling is not None or wants_all(self._policy) or service.fanout is not None
         identifier = Identifier(new_id=Ids(clock).task, measure=measure, shared=siblings is not None)
+        turns = open_turns(scheduling, self._policy, fleet, identifier, clock, tried=tried)
         self.gateway = Gateway(
             fleet,
             policy=self._policy,
@@ -155,7 +163,8 @@ class Front:
                 siblings=siblings,
                 cache=opening_of(service.caching),
                 tariff=self._tariff,
-                turns=open_turns(scheduling, self._policy, fleet, identifier, clock, tried=tried),
+                turns=turns,
+                whereabouts=None if siblings is None or turns is None else _whereabouts(service.tasks, fleet, clock),
                 batch=frozenset() if scheduling is None else scheduling.batch,
                 retries=None if service.retries is None else Retrying(service.retries),
                 breakers=None if service.breakers is None else Breakers(service.breakers),
@@ -181,6 +190,9 @@ class Front:
         if self._door is not None:
             await self._door.start()
             stack.push_async_callback(self._door.close)
+        if self._door is not None and service.store is not None:
+            self._shown = stack.enter_context(Store(service.store, readonly=True))
+        self._offer_own()
         if self._tariff is not None:
             await asyncio.to_thread(self._tariff.warm)
         host, port = await self.gateway.start(service.host, port, service.allow_hosts, shared=shared)
@@ -210,8 +222,13 @@ class Front:
         for tariff in (self._tariff, None if self._door is None else self._door.tariff):
             if tariff is not None:
                 tariff.adopt(service.prices)
+        self._offer_own()
         if self._door is not None:
             await self._door.access.refreshed()
+
+    def _offer_own(self) -> None:
+        if self._door is not None:
+            offer(self.gateway.own, self._door, self._shown, with_own(self._service.prices))
 
     def _open_recorder(self) -> Recorder | None:
         if self._service.store is None:
@@ -220,3 +237,9 @@ class Front:
         recorder = Recorder(store, Recording().buffer_spans)
         self._stack.push_async_callback(asyncio.to_thread, recorder.close)
         return recorder
+
+
+def _whereabouts(tasks: SharedTasks, fleet: LiveFleet, clock: SystemClock) -> Whereabouts:
+    """Where calls are sent is told by the same means as tasks are."""
+    channel = None if tasks.redis is None else RedisChannel(tasks.redis)
+    return Whereabouts(uuid4().hex, fleet, clock, channel)

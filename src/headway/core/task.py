@@ -44,6 +44,8 @@ class Identity(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     evidence: Evidence
     confidence: float
     """1.0 for explicit and exact evidence; below that the assignment is inferred."""
+    rivals: int = 0
+    """Other sessions that are open and fit as well: it was assigned to the one that was used last."""
     parent: SpanId | None = None
     """Span that caused this call: a pending tool call (sub-agent) or the caller's own span (traceparent)."""
     opens_task: bool = False

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from headway.core.access import Action, AuditRecord, Caller, may
+from headway.core.access import Action, AuditRecord, Caller, Key, TenantId, may
 from headway.core.clock import Clock
 from headway.core.errors import StoreError
 from headway.gateway.credentials import secret_of
@@ -123,6 +123,17 @@ class Access:
             problem = failure("tenant_disabled", 403, f"The tenant {caller.tenant.id} is switched off.")
             return self._denied(caller, "tenant.disabled", caller.tenant.id, problem)
         return caller
+
+    def known(self, fields: dict[bytes, bytes]) -> Caller | None:
+        """Who sends these headers, where nothing hangs on it and nobody is told; ``None``: nobody who is known."""
+        secret = secret_of(fields)
+        admitted = None if secret is None else self._admitted.get(digest_of(secret))
+        return None if admitted is None or admitted.caller.key.disabled else admitted.caller
+
+    def keys_of(self, tenant: TenantId) -> list[Key]:
+        """The tenant's keys, as far as they open anything."""
+        callers = [one.caller for one in self._admitted.values() if one.caller.tenant.id == tenant]
+        return sorted({caller.key.id: caller.key for caller in callers}.values(), key=lambda key: key.id)
 
     def forbidden(self, caller: Caller, action: Action) -> Failure | None:
         """Why the caller may not do this; ``None``: they may."""

@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final
 
-import msgspec
 from msgspec import structs
 
-from headway.core.access import Action
+from headway.core.access import Action, Caller
 from headway.core.clock import Clock
 from headway.core.config import Limits, Recording
 from headway.core.fleet import ReplicaId
-from headway.gateway import openapi
+from headway.gateway import openapi, own
 from headway.gateway.admin import ROOT, Admin
 from headway.gateway.bus import Bus
 from headway.gateway.caches import figures as caches
@@ -31,11 +30,15 @@ from headway.gateway.listening import cannot_listen
 from headway.gateway.listing import Listing
 from headway.gateway.metrics import Metrics
 from headway.gateway.naming import Naming
+from headway.gateway.own import Own, Wish
 from headway.gateway.pinning import Pinning
 from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
+from headway.gateway.tenant_figures import page_of
 from headway.gateway.upstream import Upstream
+from headway.gateway.wellness import wellness
+from headway.gateway.whole import Whole
 from headway.gateway.wiring import Passes, Wiring
 from headway.policy.identify import Identifier
 from headway.policy.models.catalog import Catalog
@@ -57,28 +60,11 @@ _NEEDS: Final[dict[bytes, Action]] = {b"/v1/traces": "call", b"/v1/models": "rea
 """What a key has to allow its holder for what is no call."""
 _WHAT_IS_HERE: Final = "Use " + ", ".join(f"{method.decode()} {path.decode()}" for path, method in _METHODS.items())
 _OK: Final = 200
-_UNAVAILABLE: Final = 503
 _BACKLOG: Final = 4096
 _SHOWN_BYTES: Final = 100
 _FLUSH_SECONDS: Final = 0.5
 """How long clients may take to read why they were cut off, when the gateway stops."""
 _SHUTDOWN: Final = failure("shutdown", 503, "The gateway is shutting down. Try again in a moment.")
-
-
-class Whole(Protocol):
-    """All workers of one gateway together, as one of them asks for it."""
-
-    async def metrics(self) -> bytes:
-        """The page of metrics."""
-        ...
-
-    async def in_flight(self) -> Mapping[ReplicaId, int]:
-        """Calls on each replica."""
-        ...
-
-    async def caches(self) -> Sequence[Report]:
-        """How the cache of each worker that keeps answers goes."""
-        ...
 
 
 class Gateway:
@@ -136,18 +122,25 @@ class Gateway:
             cache=None if passes.cache is None else passes.cache(clock, self._deadlines, self._front.unforeseen),
             heeded=passes.heeded,
         )
-        if passes.turns is not None:
-            passes.turns.breakers = passes.breakers
-        if passes.siblings is not None:
-            passes.siblings.join(self.journal)
         self._door = passes.door
         self.admin = Admin(None if self._door is None else self._door.access, self._front.unforeseen)
+        self.own = Own(None if self._door is None else self._door.access, self._front.unforeseen)
+        self._join(passes)
         self._pinning = self._pins(passes)
         self.cache = self._wiring.cache
         """Answers that are kept; ``None``: none are."""
         if self.cache is not None:
-            offer(self.cache, self.admin, self.bus, partial(self._caches, self.cache))
+            offer(self.cache, self.admin, partial(self._caches, self.cache), self._dropped_elsewhere)
         self._server: asyncio.Server | None = None
+
+    def _join(self, passes: Passes) -> None:
+        """Have parts that were made apart know of each other."""
+        self.own.offer("metrics", self._own_metrics)
+        if passes.turns is not None:
+            passes.turns.breakers = passes.breakers
+            passes.turns.whereabouts = passes.whereabouts
+        if passes.siblings is not None:
+            passes.siblings.join(self.journal)
 
     def _pins(self, passes: Passes) -> Pinning:
         """What a person may say while the gateway serves, and see of breakers."""
@@ -198,6 +191,9 @@ class Gateway:
             raise cannot_listen(host, port, error) from error
         self._deadlines.start()
         self._pinning.ask()
+        passes = self._wiring.passes
+        if passes.whereabouts is not None and passes.turns is not None:
+            passes.whereabouts.open(self.bus, passes.turns.learn)
         if self.cache is not None:
             self.cache.start()
         name = self._server.sockets[0].getsockname()
@@ -226,6 +222,8 @@ class Gateway:
             await self._wiring.passes.siblings.close()
         if self._wiring.passes.turns is not None:
             self._wiring.passes.turns.close()
+        if self._wiring.passes.whereabouts is not None:
+            await self._wiring.passes.whereabouts.close()
         await self.telemetry.close()
         await self.upstream.close()
         self._deadlines.stop()
@@ -251,6 +249,10 @@ class Gateway:
         allowed = _METHODS.get(path)
         if path.startswith(ROOT):
             self._administer(request, client)
+        elif path.startswith(own.ROOT):
+            caller = self._entered(request, client)
+            if not isinstance(caller, Failure):
+                self.own.handle(request, client, caller)
         elif allowed is None:
             client.fail(failure("not_found", 404, f"There is no {_shown(path)} here. {_WHAT_IS_HERE}."))
         elif request.method != allowed and not (allowed == b"GET" and request.method == b"HEAD"):
@@ -266,30 +268,35 @@ class Gateway:
             self._beside(path, request, client)
 
     def _call(self, request: Request, client: Client, dialect: Dialect) -> None:
-        door, visit = self._door, None
-        if door is not None:
-            caller = door.enter(request, client.address)
+        visit = None
+        if self._door is not None:
+            caller = self._entered(request, client)
             if isinstance(caller, Failure):
-                client.fail(caller)
                 return
-            visit = Visit(door, caller)
+            visit = None if caller is None else Visit(self._door, caller)
         Call(self._wiring, request, client, dialect, visit).start()
 
-    def _administer(self, request: Request, client: Client) -> None:
-        caller = None if self._door is None else self._door.enter(request, client.address)
+    def _entered(self, request: Request, client: Client) -> Caller | Failure | None:
+        """Who is calling; ``None`` where nobody is asked for a key. Who may not come in was told, and is counted."""
+        if self._door is None:
+            return None
+        caller = self._door.enter(request, client.address)
         if isinstance(caller, Failure):
+            self.metrics.turned_away(caller.error)
             client.fail(caller)
-        else:
+        return caller
+
+    def _administer(self, request: Request, client: Client) -> None:
+        caller = self._entered(request, client)
+        if not isinstance(caller, Failure):
             self.admin.handle(request, client, caller)
 
     def _beside(self, path: bytes, request: Request, client: Client) -> None:
         """What is no call and no tenant's neighbour may see."""
-        caller = None
-        if self._door is not None:
-            caller = self._door.enter(request, client.address)
-            if isinstance(caller, Failure):
-                client.fail(caller)
-                return
+        caller = self._entered(request, client)
+        if isinstance(caller, Failure):
+            return
+        if self._door is not None and caller is not None:
             problem = self._door.access.forbidden(caller, _NEEDS[path])
             if problem is not None:
                 client.fail(problem)
@@ -305,20 +312,34 @@ class Gateway:
         else:
             Later(client, self._whole_page(self.whole), self._front.unforeseen)
 
+    async def _own_metrics(self, wish: Wish) -> Answer:
+        page = self.metrics_page() if self.whole is None else await self.whole.metrics()
+        return Answer(_OK, page_of(wish.caller.tenant.id, page), TEXT)
+
     async def _whole_page(self, whole: Whole) -> Answer:
         return Answer(_OK, await whole.metrics(), TEXT)
 
     def refused(self, request: Request, problem: Failure) -> None:
-        """A request was turned away before it was complete: a call that failed, if it was to be one."""
-        dialect = BY_PATH.get(request.path.partition(b"?")[0])
+        """A request was turned away before it was complete: a call that failed, if it was to be one.
+
+        Where callers need keys, of one without a key that is known it is counted that it came, and no more is kept:
+        else anybody could fill the store.
+        """
+        dialect, tenant = BY_PATH.get(request.path.partition(b"?")[0]), ""
+        if self._door is not None:
+            caller = self._door.access.known(request.fields)
+            if caller is None:
+                self.metrics.turned_away(problem.error)
+                return
+            tenant = caller.tenant.id
         if dialect is not None:
             record = self.journal.open(request.received, dialect)
-            record.error = problem.error
+            record.tenant, record.error = tenant, problem.error
             self.journal.close(record)
 
     def _health(self, client: Client) -> None:
         if self.whole is None or self._door is not None:
-            answer = self._healthy(None)
+            answer = self._wellness(None)
             client.respond(answer.status, answer.body)
         else:
             Later(client, self._whole_health(self.whole), self._front.unforeseen)
@@ -327,24 +348,14 @@ class Gateway:
         told = () if self.whole is None else await self.whole.caches()
         return told or (cache.report(),)
 
-    async def _whole_health(self, whole: Whole) -> Answer:
-        return self._healthy(await whole.in_flight())
+    async def _dropped_elsewhere(self, message: bytes) -> Sequence[int]:
+        return () if self.whole is None else await self.whole.dropped(message)
 
-    def _healthy(self, in_flight: Mapping[ReplicaId, int] | None) -> Answer:
-        replicas = self.fleet.health()
-        healthy = sum(replica.healthy for replica in replicas)
-        word = "ok" if healthy == len(replicas) and healthy else "degraded" if healthy else "down"
-        body: dict[str, Any] = {"status": word}
-        if self._door is None:
-            body["replicas"] = rows = [structs.asdict(replica) for replica in replicas]
-            if (breakers := self._wiring.passes.breakers) is not None:
-                states = {one.replica: one.state for one in breakers.states(self._clock.now())}
-                for row in rows:
-                    row["breaker"] = states.get(row["id"], "closed")
-            if in_flight is not None:
-                for row in rows:
-                    row["in_flight"] = in_flight.get(row["id"], 0)
-        return Answer(_OK if healthy else _UNAVAILABLE, msgspec.json.encode(body))
+    async def _whole_health(self, whole: Whole) -> Answer:
+        return self._wellness(await whole.in_flight())
+
+    def _wellness(self, in_flight: Mapping[ReplicaId, int] | None) -> Answer:
+        return wellness(self.fleet, self._wiring.passes, in_flight, self._clock.now())
 
     def metrics_page(self) -> bytes:
         """What this process has counted."""
@@ -357,23 +368,23 @@ class Gateway:
         )
         passes = self._wiring.passes
         escalations = None if passes.naming is None else passes.naming.escalations
-        told = (passes.siblings, passes.retries, passes.breakers, passes.hedging, passes.leading, escalations)
+        told = (
+            journal,
+            self.telemetry,
+            passes.siblings,
+            passes.whereabouts,
+            passes.retries,
+            passes.breakers,
+            passes.hedging,
+            passes.leading,
+            escalations,
+        )
         parts = [part for part in told if part is not None]
         return (
             page
             + "".join([f"{line}\n" for part in parts for line in part.families()]).encode(errors="replace")
             + (b"" if passes.turns is None else passes.turns.metrics())
             + (b"" if self.cache is None else caches.page(self.cache.report()))
-            + (
-                b"# HELP headway_observation_faults_total Calls that were served but could not be wholly observed.\n"
-                b"# TYPE headway_observation_faults_total counter\n"
-                b"headway_observation_faults_total %d\n"
-                b"# HELP headway_telemetry_spans_total Spans that instrumented agents sent, by what became of them.\n"
-                b"# TYPE headway_telemetry_spans_total counter\n"
-                b'headway_telemetry_spans_total{outcome="recorded"} %d\n'
-                b'headway_telemetry_spans_total{outcome="rejected"} %d\n'
-                % (journal.faults, self.telemetry.received, self.telemetry.rejected)
-            )
         )
 
 

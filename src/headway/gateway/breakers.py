@@ -7,12 +7,15 @@ from typing import Final
 from msgspec import Struct
 
 from headway.core.clock import Clock
-from headway.core.fleet import ReplicaId
+from headway.core.fleet import FleetView, ReplicaId
 from headway.gateway.admin import Order, Show
 from headway.gateway.exposition import family
 from headway.policy.resend.breaker import LEAST, REST, SHARE, Breaker, State
+from headway.policy.route import RouteRequest
+from headway.policy.routing.candidates import able
 
 _LOG: Final = logging.getLogger(__name__)
+_NAMED: Final = 5
 _NOBODY: Final[frozenset[ReplicaId]] = frozenset()
 _LEVELS: Final[dict[State, int]] = {"closed": 0, "half_open": 1, "open": 2}
 
@@ -116,3 +119,12 @@ class Breakers:
             self._tripped.add(replica)
             rest = breaker.retry_after(now)
             _LOG.warning("replica %s fails calls and is left alone for %g s", replica, rest, extra=told)
+
+
+def left_out(barred: frozenset[ReplicaId], request: RouteRequest, view: FleetView) -> tuple[str, ...]:
+    """What a receipt is to say of replicas that could have got a call and were barred."""
+    names = [load.replica.id for load in able(request, view) if load.replica.id in barred]
+    if not names:
+        return ()
+    shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    return (f"Left out, as too many calls failed there of late: {shown}.",)

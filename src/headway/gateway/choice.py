@@ -4,9 +4,10 @@ from typing import Final
 
 from msgspec import structs
 
-from headway.gateway.breakers import Breakers
+from headway.gateway.breakers import Breakers, left_out
 from headway.gateway.wiring import Wiring
 from headway.policy.route import RouteDecision, RouteRequest
+from headway.policy.routing.candidates import noted
 
 _PASSED_OVER: Final = "All replicas that could answer fail calls; as there is no other, this one is asked all the same."
 
@@ -25,7 +26,6 @@ def choose(wiring: Wiring, request: RouteRequest, breakers: Breakers, now: float
     if decision.replica is None:
         decision = wiring.policy.decide(request, view, now)
         if decision.replica is not None:
-            receipt = decision.receipt
-            told = structs.replace(receipt, notes=(*receipt.notes, _PASSED_OVER))
-            return structs.replace(decision, receipt=told)
-    return decision
+            return noted(decision, (_PASSED_OVER,))
+        return decision
+    return noted(decision, left_out(barred, request, view))

@@ -237,11 +237,11 @@ class UpstreamConnection(asyncio.Protocol):
         if self._exchange is None:
             self._transport.close()
         elif self._answered:
-            detail = f"sent nothing for {self._limits.stall_seconds:g} s in mid-answer"
-            self._break("upstream_stalled", f"{detail}, the gateway's limit --stall-seconds")
+            limit = f"the gateway's limit --stall-seconds, which is {self._limits.stall_seconds:g} s"
+            self._break("upstream_stalled", f"sent nothing in mid-answer for longer than {limit}")
         else:
-            detail = f"had not begun to answer after {waited:.1f} s"
-            self._break("upstream_timeout", f"{detail}, the gateway's limit --first-byte-seconds")
+            limit = f"the gateway's limit --first-byte-seconds is {self._limits.first_byte_seconds:g} s"
+            self._break("upstream_timeout", f"had not begun to answer after {waited:.1f} s; {limit}")
 
     # --- what the parser tells
 

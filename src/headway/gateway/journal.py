@@ -6,7 +6,7 @@ Nothing here may harm a request: an exception out of identity or metrics is coun
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 from msgspec import Struct, structs
@@ -30,6 +30,7 @@ from headway.core.span import (
 )
 from headway.core.task import Identity, SpanId, TaskId
 from headway.core.usage import Usage
+from headway.gateway.exposition import family
 from headway.gateway.metrics import Metrics
 from headway.policy.elsewhere import Told
 from headway.policy.headers import IDENTITY_HEADERS, RETRY_HEADER, sent_before
@@ -54,6 +55,7 @@ TALK: Final = "chat"
 _UNCONNECTED: Final = frozenset({"upstream_connect", "client_gone"})
 _NO_MESSAGES: Final = b"null"
 _UNPAID: Final = MicroUsd(0)
+_NOTHING: Final = Usage(input_tokens=0, output_tokens=0)
 
 
 class CallRecord(Struct, eq=False, gc=False):
@@ -135,6 +137,15 @@ class Journal:
         """Where other workers are to hear of calls that have ended: tells them."""
         self.faults = 0
         """Exceptions out of identity and metrics since the start."""
+
+    def families(self) -> Iterator[str]:
+        """For the page of metrics."""
+        yield from family(
+            "headway_observation_faults_total",
+            "counter",
+            "Calls that were served but could not be wholly observed.",
+            [({}, self.faults)],
+        )
 
     @property
     def spans_recorded(self) -> int:
@@ -271,7 +282,7 @@ class Journal:
             first_visible=record.first_visible,
             last_token=record.last_token,
             itl=record.itl,
-            usage=Usage() if answer is None else answer.usage,
+            usage=_usage(record),
             engine=None if answer is None else answer.engine,
             finish_reason=None if answer is None else answer.finish_reason,
             attempts=record.attempts or _tried(record),
@@ -281,7 +292,7 @@ class Journal:
             identity=identity,
             route=record.receipt,
             given_again=record.given_again,
-            cost=None if record.given_again is None else _UNPAID,
+            cost=None if record.given_again is None and record.sent is not None else _UNPAID,
         )
         text = (record.prompt.decode(), "" if answer is None else answer.content) if self._keep_text else None
         return Span(
@@ -297,6 +308,13 @@ class Journal:
             error=record.error,
             text=text,
         )
+
+
+def _usage(record: CallRecord) -> Usage:
+    """What the engine has counted; a call that no engine was sent has used nothing, which is known."""
+    if record.answer is not None:
+        return record.answer.usage
+    return _NOTHING if record.sent is None else Usage()
 
 
 def _opening(record: CallRecord, asked: Asked, messages: bytes, fields: dict[bytes, bytes]) -> CallOpening:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from headway.core.clock import Clock
 from headway.core.errors import StoreError
 from headway.gateway.intents import Intents, dead
-from headway.policy.limits.book import Book, Exchange, LeftError, Reply
+from headway.policy.limits.book import Book, Exchange, LeftError, Reply, Use
 from headway.policy.limits.counter import Warned
 from headway.policy.limits.grant import Ask, Grant, Short
 from headway.policy.limits.ledger import Ledger
@@ -172,6 +172,14 @@ class Limiter:
         """The call was not made, so it used nothing. Twice is once."""
         if not grant.ended:
             self._end(_Unwritten(grant, None))
+
+    async def uses(self, counters: tuple[str, ...]) -> tuple[Use, ...]:
+        """Where totals stand in the book, which lags behind by `_BEAT_SECONDS`.
+
+        Raises:
+            StoreError: it cannot be asked.
+        """
+        return await self._in_thread(partial(self._book.uses, counters))
 
     # --- inside
 

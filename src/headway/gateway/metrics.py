@@ -16,6 +16,7 @@ from msgspec import structs
 from headway.core.fleet import FleetView
 from headway.core.span import ModelCall, Span
 from headway.gateway.exposition import Histogram, braces, family, head, histograms
+from headway.gateway.tenant_figures import TenantFigures
 
 MODELS: Final = 100
 """Distinct models with a label of their own."""
@@ -66,7 +67,7 @@ class _Series:
                 if call.sent is not None
             ]
         )
-        usages = [call.usage for call in calls if call.given_again is None]
+        usages = [call.usage for call in calls if call.given_again is None and call.sent is not None]
         self.inputs.observe([usage.input_tokens for usage in usages if usage.input_tokens is not None])
         self.outputs.observe([usage.output_tokens for usage in usages if usage.output_tokens is not None])
         self.cached += sum([usage.cache_read for usage in usages if usage.cache_read is not None])
@@ -96,6 +97,8 @@ class Metrics:
         self._models: set[str] = set()
         self._evidence: Counter[str] = Counter()
         self._tasks = 0
+        self._away: Counter[str] = Counter()
+        self._tenants = TenantFigures()
 
     def observe_call(self, span: Span) -> None:
         """Count one finished model call; a span of other work is passed over."""
@@ -103,6 +106,10 @@ class Metrics:
         fresh.append(span if span.text is None else structs.replace(span, text=None))
         if len(fresh) == _AT_ONCE:
             self._fold()
+
+    def turned_away(self, error: str) -> None:
+        """Count a request that nobody is known to have sent, by the word for why it was turned away."""
+        self._away[error] += 1
 
     def render(self, view: FleetView, *, spans_recorded: int, spans_dropped: int, spans_lost: int) -> bytes:
         """The page for ``GET /metrics``, in Prometheus' text format, version 0.0.4."""
@@ -117,6 +124,13 @@ class Metrics:
                 "Calls by the evidence that assigned them to their task.",
                 [({"evidence": evidence}, count) for evidence, count in self._evidence.items()],
             ),
+            *family(
+                "headway_turned_away_total",
+                "counter",
+                "Requests without a key that is known; of these nothing is recorded.",
+                [({"error_type": error}, count) for error, count in self._away.items()],
+            ),
+            *self._tenants.families(),
             *_replicas(view),
             *family(
                 "headway_spans_recorded_total",
@@ -152,6 +166,7 @@ class Metrics:
         for (model, replica), (spans, calls) in groups.items():
             label = model if (model, replica) in self._series or self._has_label(calls[0]) else OTHER
             self._series.setdefault((label, replica), _Series()).observe(spans, calls)
+            self._tenants.observe(label, spans, calls)
             identities = [call.identity for call in calls if call.identity is not None]
             self._evidence.update([identity.evidence for identity in identities])
             self._tasks += sum([identity.opens_task for identity in identities])

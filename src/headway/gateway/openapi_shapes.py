@@ -157,6 +157,7 @@ def _of_the_gateway() -> dict[str, Schema]:
             {
                 "status": {"enum": ["ok", "degraded", "down"]},
                 "replicas": {**_list(replica), "description": "Left out where callers need a key."},
+                "whereabouts": {**_TEXT, "description": "Of several workers: why this one knows of no others' calls."},
             },
             "status",
         ),

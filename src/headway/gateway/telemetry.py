@@ -6,7 +6,7 @@ one may hold thousands of spans, and calls must not wait for that.
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -16,6 +16,7 @@ from headway.core.config import Limits
 from headway.core.errors import BadInputError
 from headway.core.span import Span
 from headway.core.task import SessionId, TaskId
+from headway.gateway.exposition import family
 from headway.gateway.front import Client, Request
 from headway.gateway.responses import Failure, Headers, failure
 from headway.gateway.unforeseen import Unforeseen
@@ -76,6 +77,15 @@ class Telemetry:
         """Spans recorded since the start; one that a later message told more of counts again."""
         self.rejected = 0
         """What was sent as a span and was none."""
+
+    def families(self) -> Iterator[str]:
+        """For the page of metrics."""
+        yield from family(
+            "headway_telemetry_spans_total",
+            "counter",
+            "Spans that instrumented agents sent, by what became of them.",
+            [({"outcome": "recorded"}, self.received), ({"outcome": "rejected"}, self.rejected)],
+        )
 
     async def close(self) -> None:
         """Take no more; what was taken is recorded when this returns."""

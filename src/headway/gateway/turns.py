@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Final, Protocol, TypeVar
 
@@ -12,12 +12,13 @@ from headway.core.clock import Clock
 from headway.core.fleet import FleetView, ReplicaId
 from headway.core.span import Receipt
 from headway.core.task import SessionId, SpanId
-from headway.gateway.breakers import Breakers
+from headway.gateway.breakers import Breakers, left_out
 from headway.gateway.exposition import Histogram, family, histograms
 from headway.gateway.fleet import LiveFleet
 from headway.gateway.journal import CallRecord
 from headway.gateway.responses import Failure, failure
 from headway.gateway.unforeseen import Unforeseen
+from headway.gateway.whereabouts import Whereabouts
 from headway.policy.admission.promises import Refused
 from headway.policy.dispatched import Dispatch
 from headway.policy.lengths import Prefix
@@ -93,6 +94,8 @@ class Turns:
         self._clock = clock
         self.breakers: Breakers | None = None
         """Bar replicas that fail calls; ``None``: nothing does."""
+        self.whereabouts: Whereabouts | None = None
+        """Where other workers hear of calls, and are heard of; ``None``: there are none."""
         self._shadow = shadow
         self._most = most
         self._longest = longest
@@ -183,7 +186,7 @@ class Turns:
 
     def started(self, record: CallRecord, replica: ReplicaId, at: float) -> None:
         """The first token of its answer came."""
-        self._observe(RouteStarted(replica=replica, call=record.span, at=at))
+        self._observe((RouteStarted(replica=replica, call=record.span, at=at),))
 
     def ended(self, record: CallRecord, replica: ReplicaId, *, failed: bool, unserved: bool) -> None:
         """What was sent to ``replica`` has ended."""
@@ -206,26 +209,35 @@ class Turns:
                 prefill=None if engine is None else (engine.prefill_tokens, engine.prefill_seconds),
                 tools=tuple([call.name for call in answer.tool_calls]) if answer.tool_calls else (),
             )
-        self._observe(done)
+        self._observe((done,))
+        if unserved and self.whereabouts is not None:
+            self.whereabouts.unserved(replica, record.task)
+
+    # --- what other workers tell
+
+    def learn(self, events: Sequence[RouteEvent]) -> None:
+        """Of their calls."""
+        self._observe(events)
 
     # --- what the fleet tells
 
     def _turned(self, replica: ReplicaId, healthy: bool, reason: str) -> None:
         del reason
         if not healthy:
-            self._observe(RouteLost(replica=replica))
+            self._observe((RouteLost(replica=replica),))
         elif self._held:
             self._pump(self._clock.now())
 
     # --- turn by turn
 
-    def _observe(self, event: RouteEvent) -> None:
-        try:
-            self._scheduler.observe(event)
-        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, which is no reason to fail a call
-            self._unforeseen.met(error)
-        if self._shadow is not None:
-            self._try(self._shadow, lambda shadow: shadow.observe(event))
+    def _observe(self, events: Sequence[RouteEvent]) -> None:
+        for event in events:
+            try:
+                self._scheduler.observe(event)
+            except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, which is no reason to fail a call
+                self._unforeseen.met(error)
+            if self._shadow is not None:
+                self._try(self._shadow, lambda shadow, event=event: shadow.observe(event))
         if self._held:
             self._pump(self._clock.now())
 
@@ -285,6 +297,10 @@ class Turns:
         holding = self._held.pop(step.waiting.request.call, None)
         if holding is None:
             return
+        if self.breakers is not None and (barred := self.breakers.barred(now) - {step.decision.receipt.winner}):
+            holding.record.notes += left_out(barred, step.waiting.request, self._fleet.view())
+        if self.whereabouts is not None and step.decision.replica is not None:
+            self.whereabouts.sent(step.decision.replica.id, step.waiting.request, now)
         if self._shadow is not None and step.decision.replica is not None:
             request, replica, view = step.waiting.request, step.decision.replica.id, self._view(now)
             note = self._try(self._shadow, lambda shadow: shadow.sent(request, replica, view, now))

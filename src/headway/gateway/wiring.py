@@ -19,6 +19,7 @@ from headway.gateway.tariff import Tariff
 from headway.gateway.turns import Turns
 from headway.gateway.unforeseen import Unforeseen
 from headway.gateway.upstream import Upstream
+from headway.gateway.whereabouts import Whereabouts
 from headway.policy.route import RouteEvent, RoutePolicy
 
 
@@ -31,6 +32,8 @@ class Passes(Struct, frozen=True, kw_only=True, eq=False):
     """What names of models stand for; ``None``: for themselves."""
     siblings: Siblings | None = None
     """What other workers know of tasks, closed with the gateway; ``None``: there are none."""
+    whereabouts: Whereabouts | None = None
+    """Where other workers send calls, opened and closed with the gateway; ``None``: there are none, or no turns."""
     turns: Turns | None = None
     """Whose turn it is and where it goes, started and closed with the gateway; ``None``: everybody's, by the policy."""
     batch: frozenset[str] = frozenset()

@@ -208,6 +208,7 @@ class Identifier:
             session=said.session or link.turn.session,
             evidence=evidence,
             confidence=confidence,
+            rivals=0 if evidence == "explicit" else link.rivals,
             parent=said.parent or link.parent,
             opens_task=opens,
             human_wait=link.human_wait,

@@ -39,6 +39,8 @@ class Link(Struct, kw_only=True, gc=False):
     turn: Turn
     evidence: Evidence
     confidence: float
+    rivals: int = 0
+    """Other sessions that this fits as well."""
     opens_task: bool = False
     """The next task of the same session, not the turn's own."""
     human_wait: float | None = None
@@ -82,7 +84,10 @@ def by_history(tenant: Tenant, request: Request) -> Link | None:
     candidates, certainty = _candidates(history, known)
     fresh = [turn for turn in candidates if not turn.continued]
     if fresh:
-        return _extends(request, fresh[-1], certainty / _sessions(fresh))
+        sessions = _sessions(fresh)
+        link = _extends(request, fresh[-1], certainty / sessions)
+        link.rivals = sessions - 1
+        return link
     again = [turn for turn in same if turn.descends and turn.state != "failed"] if same else ()
     if again:
         return _repeats(again[-1])

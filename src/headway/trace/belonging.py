@@ -27,8 +27,8 @@ def joined(calls: Iterable[ModelCall]) -> list[str]:
     inferred = [one for one in identities if one.confidence < 1]
     notes: list[str] = []
     if within := [one for one in inferred if not one.opens_task]:
-        kinds = Counter[Evidence](one.evidence for one in within).most_common()
-        listed = "; ".join(f"{number:,} {_BECAUSE[evidence]}" for evidence, number in kinds)
+        kinds = Counter[str](map(_because, within)).most_common()
+        listed = "; ".join(f"{number:,} {because}" for because, number in kinds)
         notes.append(f"Joined to this task by inference, {_sure(within)}: {listed}.")
     if opening := [one for one in inferred if one.opens_task]:
         notes.append(
@@ -38,6 +38,13 @@ def joined(calls: Iterable[ModelCall]) -> list[str]:
     if notes:
         notes[-1] += f" {REMEDY}"
     return notes
+
+
+def _because(identity: Identity) -> str:
+    if identity.rivals:
+        others = "another open task" if identity.rivals == 1 else f"{identity.rivals:,} other open tasks"
+        return f"by a history that {others} might go on with as well"
+    return _BECAUSE[identity.evidence]
 
 
 def _sure(inferred: Iterable[Identity]) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from headway.core.errors import AmbiguousError, BadInputError, NotFoundError, StoreError
 from headway.core.span import Span
 from headway.core.task import TaskId
-from headway.trace.task_row import TaskRow, summed_up
+from headway.trace.task_row import TaskRow, of_tenant, summed_up
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ statement per row would hand the lock to and fro."""
 _CANDIDATES = 8
 _LATELY = 1_000
 """Tasks among which one is looked for that was not refused."""
+_OF_TENANTS = 5_000
+"""Tasks that are looked at to find a tenant's: no tenant's wish takes longer, however many tasks others have."""
 _OURS_OR = "Move the file away, or name another with --store."
 
 
@@ -128,20 +130,23 @@ class Store:
             ).fetchall()
         return tuple(self._decoder.decode(body) for (body,) in rows)
 
-    def tasks(self, limit: int = 20, *, errors: bool = False, model: str | None = None) -> tuple[TaskRow, ...]:
+    def tasks(
+        self, limit: int = 20, *, errors: bool = False, model: str | None = None, tenant: str | None = None
+    ) -> tuple[TaskRow, ...]:
         """The tasks that were active last, newest first.
 
         Args:
             limit: how many at most.
             errors: only tasks in which a span failed.
             model: only tasks that called this model.
+            tenant: only what bears this tenant's name, among the newest `_OF_TENANTS` tasks of all.
         """
         found: list[TaskRow] = []
         with self._lock, self._explained(), self._transaction("DEFERRED"):
-            for task in self._newest():
+            for task in islice(self._newest(), None if tenant is None else _OF_TENANTS):
                 if len(found) >= limit:
                     break
-                row = self._summary(task)
+                row = self._summary(task, tenant)
                 if row is not None and (row.errors or not errors) and (model is None or model in row.models):
                     found.append(row)
         return tuple(found)
@@ -298,9 +303,11 @@ class Store:
                 seen.add(task)
                 yield task
 
-    def _summary(self, task: TaskId) -> TaskRow | None:
+    def _summary(self, task: TaskId, tenant: str | None = None) -> TaskRow | None:
         bodies = [body for (body,) in self._db.execute("SELECT body FROM span WHERE task = ?", (task,))]
         try:
+            if tenant is not None:
+                bodies = of_tenant(bodies, tenant)
             return summed_up(task, bodies) if bodies else None
         except msgspec.MsgspecError as error:
             raise self._unreadable(task, error) from error

@@ -61,6 +61,11 @@ class _Span(Struct, frozen=True):
     error: str | None = None
 
 
+class _Owned(Struct, frozen=True):
+    tenant: str | None = None
+
+
+_owned = msgspec.msgpack.Decoder(_Owned)
 _decoder = msgspec.msgpack.Decoder(_Span)
 _whole = msgspec.msgpack.Decoder(Span)
 
@@ -88,6 +93,15 @@ def summed_up(task: TaskId, bodies: Sequence[bytes]) -> TaskRow:
         failed=_last_of(own).error is not None,
         refused=all(map(_was_refused, own)),
     )
+
+
+def of_tenant(bodies: Sequence[bytes], tenant: str) -> list[bytes]:
+    """Those of spans that bear this tenant's name.
+
+    Raises:
+        msgspec.MsgspecError: one of them is no span.
+    """
+    return [body for body in bodies if _owned.decode(body).tenant == tenant]
 
 
 def _last_of(spans: Sequence[_Span]) -> _Span:

@@ -9,6 +9,9 @@ from house import House, Opened
 from keeping import keeping
 from serving import Raw, Served, chat, serving
 
+from headway.core.fleet import ReplicaId
+from headway.gateway.caches.figures import Report
+from headway.gateway.caches.steering import dropped_as_told
 from headway.gateway.fake import FakeEngine
 from headway.policy.cache.rules import CacheRule
 
@@ -68,16 +71,38 @@ async def test_what_is_not_clear_drops_nothing_and_says_so(what: Any) -> None:  
     assert again.headers["x-headway-cache"] == "hit"
 
 
+class Both:
+    """Two workers, as one of them asks for both: ``other`` is the other."""
+
+    def __init__(self, other: Served) -> None:
+        self._other = other
+
+    async def metrics(self) -> bytes:
+        return self._other.gateway.metrics_page()
+
+    async def in_flight(self) -> dict[ReplicaId, int]:
+        return {}
+
+    async def caches(self) -> list[Report]:
+        return []
+
+    async def dropped(self, message: bytes) -> list[int]:
+        cache = self._other.gateway.cache
+        assert cache is not None
+        return [dropped_as_told(cache, message)]
+
+
 async def test_other_workers_hear_of_a_drop() -> None:
     async with (
         FakeEngine() as engine,
         serving(engine, cache=keeping()) as one,
         serving(engine, cache=keeping()) as other,
     ):
-        one.gateway.bus.join(other.gateway.bus.hear)
+        one.gateway.whole = Both(other)
         for served in (one, other):
             await served.ask(chat())
-        await admin(one, "POST", "/admin/cache/drop", {"everything": True})
+        told = json.loads((await admin(one, "POST", "/admin/cache/drop", {"everything": True})).body)
+        assert (told["dropped"], told["workers"]) == (2, 2)
         assert "x-headway-cache" not in (await other.ask(chat())).headers
 
 
@@ -102,5 +127,5 @@ async def test_only_those_who_steer_may_and_it_is_in_the_audit(tmp_path: Path) -
     house.registry.close()
     assert statuses == {"member": (403, 403), "viewer": (403, 403), "operator": (200, 200), "admin": (200, 200)}
     assert [(record.action, record.subject, record.detail) for record in audited] == [
-        ("cache.drop", "answers: tag docs", "0 dropped here")
+        ("cache.drop", "answers: tag docs", "0 dropped")
     ] * 2

@@ -66,8 +66,9 @@ def drop(
     if as_json:
         typer.echo(msgspec.json.encode(answer).decode())
         return
-    count = answer["dropped"]
-    typer.echo(f"Dropped; the process that was asked kept {'1 answer' if count == 1 else f'{count} answers'} of them.")
+    count, workers = answer["dropped"], answer["workers"]
+    kept = "1 answer" if count == 1 else f"{count} answers"
+    typer.echo(f"Dropped {kept}, by {'1 worker' if workers == 1 else f'{workers} workers'}.")
 
 
 def _steer(url: str | None, key: str | None, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON

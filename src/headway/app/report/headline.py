@@ -94,4 +94,15 @@ def _failure(anatomy: Anatomy, decimals: int) -> str | None:
     what = "The answer broke off" if begun else "The last call was refused" if refused else "The last call failed"
     if anatomy.task_ttft is None:
         return f"{what} ({error}), so the user saw no answer"
-    return f"{what} ({error}): the user saw the first output after {seconds(anatomy.task_ttft, decimals)}, then no more"
+    first = f"the user saw the first output after {seconds(anatomy.task_ttft, decimals)}"
+    end = _broke_off(anatomy, call)
+    if end is not None and seconds(end, decimals) != seconds(anatomy.task_ttft, decimals):
+        return f"{what} ({error}): {first}, the last after {seconds(end, decimals)}, then no more"
+    return f"{what} ({error}): {first}, then no more"
+
+
+def _broke_off(anatomy: Anatomy, call: ModelCall | None) -> float | None:
+    """Seconds until the last output of an answer that broke off; ``None``: none was seen, or it was not timed."""
+    if call is None or call.first_visible is None or call.last_token is None:
+        return None
+    return call.last_token - anatomy.started_at

@@ -23,6 +23,7 @@ from headway.core.errors import WorkerError
 from headway.core.fleet import ReplicaId
 from headway.gateway.admin import Changed, Order
 from headway.gateway.caches.figures import Report
+from headway.gateway.caches.steering import dropped_as_told
 from headway.gateway.collector import collect_seldom
 from headway.gateway.fleet import LiveFleet, ReplicaState
 from headway.gateway.line import Line
@@ -60,6 +61,7 @@ class Worker:
         line.on_question(words.FIGURES, self._figures)
         line.on_question(words.IN_FLIGHT, self._in_flight)
         line.on_question(words.CACHE, self._cache)
+        line.on_question(words.DROP, self._drop)
         line.on_question(words.CHANGE, self._change)
         line.on_news(words.FLEET, self._take_over)
         line.on_news(words.BUS, self._hear)
@@ -88,6 +90,10 @@ class Worker:
     async def caches(self) -> Sequence[Report]:
         """As `Whole.caches`."""
         return [words.read_cache(one) for one in words.read_caches(await self._line.ask(words.CACHE, b"", 5.0))]
+
+    async def dropped(self, message: bytes) -> Sequence[int]:
+        """As `Whole.dropped`."""
+        return words.read_counts(await self._line.ask(words.DROP, message, 5.0))
 
     async def _begin(self, payload: bytes) -> bytes:
         task: Task = pickle.loads(payload)  # noqa: S301 - from the process that started us, over a socket of our own
@@ -134,6 +140,10 @@ class Worker:
     async def _cache(self, _: bytes) -> bytes:
         cache = None if self._front is None else self._front.gateway.cache
         return b"" if cache is None else words.encode(cache.report())
+
+    async def _drop(self, message: bytes) -> bytes:
+        cache = None if self._front is None else self._front.gateway.cache
+        return b"" if cache is None else words.encode(dropped_as_told(cache, message))
 
     def _hear(self, payload: bytes) -> None:
         if self._front is not None:

@@ -48,6 +48,10 @@ class Supervisor(Protocol):
         """Say what it may say on its line."""
         ...
 
+    def came(self, worker: "WorkerProcess") -> None:
+        """It serves."""
+        ...
+
     def gone(self, worker: "WorkerProcess") -> None:
         """It has ended."""
         ...
@@ -119,12 +123,12 @@ class WorkerProcess:
         if self._line is not None:
             await self._line.ask(words.CHANGE, pickle.dumps(self._supervisor.service), _START_SECONDS)
 
-    async def asked(self, topic: str, seconds: float) -> bytes | None:
+    async def asked(self, topic: str, seconds: float, payload: bytes = b"") -> bytes | None:
         """What it answers; ``None``: it is not up, or did not in time."""
         if self._line is None:
             return None
         try:
-            return await self._line.ask(topic, b"", seconds)
+            return await self._line.ask(topic, payload, seconds)
         except WorkerError:
             return None
 
@@ -159,6 +163,7 @@ class WorkerProcess:
             await self._ended(self._process)
             raise
         self._line = line
+        self._supervisor.came(self)
         _LOG.info("worker %d serves (process %d)", self.number, self.pid, extra={"event": "worker_up"})
 
     async def _live(self) -> None:

@@ -6,6 +6,7 @@ import pickle
 import secrets
 from collections import Counter
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final
 
 from msgspec import structs
@@ -30,6 +31,7 @@ from headway.gateway.policies import load
 from headway.gateway.shelves import MemoryShelf, seed_in
 from headway.gateway.summing import counted, summed
 from headway.gateway.upstream import Upstream
+from headway.gateway.whereabouts import TOPIC, Recent
 
 _LOG: Final = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 1.0
@@ -54,6 +56,8 @@ class Several:
         self._beside = Beside(service, stack, self._fleet_changed)
         self.bus = Bus()
         self.bus.join(lambda topic, payload: self._pass_on(words.encode(words.News(topic, payload)), None))
+        self._recent = Recent()
+        self.bus.on(TOPIC, self._recent.add)
         self._workers = [WorkerProcess(number, self) for number in range(1, service.workers + 1)]
         self._port = 0
         self._shelf = MemoryShelf()
@@ -128,8 +132,14 @@ class Several:
         self._shelf.serve(line)
         line.on_question(words.FIGURES, self._whole_page)
         line.on_question(words.CACHE, self._caches)
+        line.on_question(words.DROP, partial(self._drop, worker))
         line.on_question(words.IN_FLIGHT, self._whole_in_flight)
         line.on_question(words.RELOAD, self._reloaded)
+
+    def came(self, worker: WorkerProcess) -> None:
+        """A worker serves: it hears what the others were told before it came."""
+        for message in self._recent:
+            worker.tell(words.BUS, words.encode(words.News(TOPIC, message)))
 
     def gone(self, worker: WorkerProcess) -> None:
         """A worker has died, or ended: what it counted stays counted."""
@@ -214,6 +224,11 @@ class Several:
     async def _caches(self, _: bytes) -> bytes:
         told = await asyncio.gather(*[worker.asked(words.CACHE, _ANSWER_SECONDS) for worker in self._workers])
         return words.encode([one for one in told if one])
+
+    async def _drop(self, teller: WorkerProcess, message: bytes) -> bytes:
+        others = [worker for worker in self._workers if worker is not teller]
+        told = await asyncio.gather(*[worker.asked(words.DROP, _ANSWER_SECONDS, message) for worker in others])
+        return words.encode([words.read_count(one) for one in told if one])
 
     def _up(self) -> int:
         return sum(worker.up for worker in self._workers)

@@ -17,6 +17,8 @@ IN_FLIGHT: Final = "in flight"
 """The same for the calls on each replica alone."""
 CACHE: Final = "cache"
 """Asked of a worker: how its cache goes, nothing where it has none. Asked by a worker: the answers of all."""
+DROP: Final = "drop"
+"""Asked of a worker: drop these kept answers. Asked by a worker: have all others do so. Answered with their counts."""
 CHANGE: Final = "change"
 """Asked of a worker: serve this from now on (a pickled `Service`)."""
 RELOAD: Final = "reload"
@@ -57,4 +59,6 @@ read_fleet: Final = msgspec.msgpack.Decoder(tuple[ReplicaState, ...]).decode
 read_in_flight: Final = msgspec.msgpack.Decoder(InFlight).decode
 read_cache: Final = msgspec.msgpack.Decoder(Report).decode
 read_caches: Final = msgspec.msgpack.Decoder(tuple[bytes, ...]).decode
+read_count: Final = msgspec.msgpack.Decoder(int).decode
+read_counts: Final = msgspec.msgpack.Decoder(tuple[int, ...]).decode
 read_seconds: Final = msgspec.msgpack.Decoder(float).decode

@@ -7,13 +7,11 @@ import msgspec
 from msgspec import Struct
 
 from headway.gateway.admin import Admin, Changed, Order
-from headway.gateway.bus import Bus
 from headway.gateway.caches.figures import Memory, Report, RuleFigures, Shared, removed, together
 from headway.gateway.caches.station import ResponseCache
 from headway.policy.cache.labels import Drop
 
 PATH: Final = "/admin/cache"
-_TOPIC: Final = "cache.drop"
 
 
 class Error(Struct, frozen=True, kw_only=True):
@@ -53,13 +51,24 @@ class Dropped(Struct, frozen=True, kw_only=True):
 
     schema: str = "headway.cache-drop/1"
     dropped: int
-    """Answers that this process kept; what others kept goes too, and is not counted."""
+    """Answers that were kept, by all these workers together."""
+    workers: int
+    """How many have dropped theirs and said so; the others drop theirs as well."""
 
 
-def offer(cache: ResponseCache, admin: Admin, bus: Bus, reports: Callable[[], Awaitable[Sequence[Report]]]) -> None:
-    """Answer requests to look at the cache and to drop answers, and hear of drops in other workers.
+def offer(
+    cache: ResponseCache,
+    admin: Admin,
+    reports: Callable[[], Awaitable[Sequence[Report]]],
+    elsewhere: Callable[[bytes], Awaitable[Sequence[int]]],
+) -> None:
+    """Answer requests to look at the cache and to drop answers.
 
-    ``reports`` are those of all workers.
+    Args:
+        cache: this worker's.
+        admin: where they come in.
+        reports: those of all workers.
+        elsewhere: has the other workers drop what this message names (`dropped_as_told`), and tells their counts.
     """
 
     async def show(order: Order) -> Shown:
@@ -68,16 +77,17 @@ def offer(cache: ResponseCache, admin: Admin, bus: Bus, reports: Callable[[], Aw
 
     async def drop(order: Order) -> Changed:
         what = order.read(Drop)
-        count = cache.drop(what)
-        bus.publish(_TOPIC, msgspec.json.encode(what))
-        return Changed(answer=Dropped(dropped=count), subject=_subject(what), detail=f"{count} dropped here")
-
-    def heard(payload: bytes) -> None:
-        cache.dropped(msgspec.json.decode(payload, type=Drop).labels())
+        counts = [cache.drop(what), *await elsewhere(msgspec.json.encode(what))]
+        answer = Dropped(dropped=sum(counts), workers=len(counts))
+        return Changed(answer=answer, subject=_subject(what), detail=f"{answer.dropped} dropped")
 
     admin.on_show(PATH, show)
     admin.on_change("POST", f"{PATH}/drop", "cache.drop", drop)
-    bus.on(_TOPIC, heard)
+
+
+def dropped_as_told(cache: ResponseCache, message: bytes) -> int:
+    """Drop what another worker says; how many answers were kept."""
+    return cache.dropped(msgspec.json.decode(message, type=Drop).labels())
 
 
 def shown(reports: Sequence[Report]) -> Shown:

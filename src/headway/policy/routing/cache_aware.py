@@ -4,7 +4,7 @@ from typing import Final
 
 from headway.core.fleet import FleetView
 from headway.core.span import Candidate
-from headway.policy.route import RouteDecision, RouteEvent, RouteLost, RouteRequest, RouteSent
+from headway.policy.route import RouteDecision, RouteElsewhere, RouteEvent, RouteLost, RouteRequest, RouteSent
 from headway.policy.routing.candidates import able, chosen, none
 from headway.policy.routing.failures import Failures
 from headway.policy.routing.prefixes import Prefixes
@@ -32,27 +32,30 @@ class CacheAware:
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """Balance first, then affinity."""
         del now
-        loads = self._failures.spare(request.task, able(request, view))
+        loads, notes = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         least = min(loads, key=lambda load: load.in_flight)
         most = max(load.in_flight for load in loads)
         if most - least.in_flight > _ABSOLUTE and most > _RELATIVE * least.in_flight:
             scores = tuple([Candidate(load.replica.id, load.in_flight) for load in loads])
-            return chosen(self.name, least, "out of balance: fewest in flight", scores)
+            return chosen(self.name, least, "out of balance: fewest in flight", scores, notes)
         matched = self._prefixes.match(request.prompt)
         shares = [matched.get(load.replica.id, 0) / max(1, request.prompt[-1][1]) if matched else 0.0 for load in loads]
         scores = tuple([Candidate(load.replica.id, 1.0 - share) for load, share in zip(loads, shares, strict=True)])
         best = max(shares)
         if best > _SHARE:
             holders = [load for load, share in zip(loads, shares, strict=True) if share == best]
-            return chosen(self.name, min(holders, key=lambda load: load.in_flight), "holds most of the prompt", scores)
-        return chosen(self.name, least, "no replica holds half of the prompt: fewest in flight", scores)
+            holder = min(holders, key=lambda load: load.in_flight)
+            return chosen(self.name, holder, "holds most of the prompt", scores, notes)
+        return chosen(self.name, least, "no replica holds half of the prompt: fewest in flight", scores, notes)
 
     def observe(self, event: RouteEvent) -> None:
         """Whoever was sent a prompt holds it."""
         self._failures.observe(event)
         if isinstance(event, RouteSent) and event.request is not None:
             self._prefixes.insert(event.replica, event.request.prompt)
+        elif isinstance(event, RouteElsewhere):
+            self._prefixes.insert(event.replica, event.prompt)
         elif isinstance(event, RouteLost):
             self._prefixes.forget(event.replica)

@@ -1,5 +1,7 @@
 """Which replicas can take a call at all, and what to say when none can."""
 
+from msgspec import structs
+
 from headway.core.fleet import FleetView, ReplicaLoad
 from headway.core.span import Candidate, Receipt
 from headway.policy.route import Refusal, RouteDecision, RouteRequest
@@ -17,12 +19,21 @@ def able(request: RouteRequest, view: FleetView) -> list[ReplicaLoad]:
     ]
 
 
-def chosen(policy: str, load: ReplicaLoad, reason: str, scores: tuple[Candidate, ...]) -> RouteDecision:
+def chosen(
+    policy: str, load: ReplicaLoad, reason: str, scores: tuple[Candidate, ...], notes: tuple[str, ...] = ()
+) -> RouteDecision:
     """A decision for ``load``."""
     replica = load.replica
-    return RouteDecision(
-        replica=replica, receipt=Receipt(policy=policy, winner=replica.id, reason=reason, candidates=scores)
-    )
+    receipt = Receipt(policy=policy, winner=replica.id, reason=reason, candidates=scores, notes=notes)
+    return RouteDecision(replica=replica, receipt=receipt)
+
+
+def noted(decision: RouteDecision, notes: tuple[str, ...]) -> RouteDecision:
+    """``decision``, with more for its receipt to say."""
+    if not notes:
+        return decision
+    receipt = structs.replace(decision.receipt, notes=(*decision.receipt.notes, *notes))
+    return structs.replace(decision, receipt=receipt)
 
 
 def none(policy: str, request: RouteRequest, view: FleetView) -> RouteDecision:

@@ -39,7 +39,7 @@ class DynamoCost:
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least cost, or one drawn by cost."""
         del now
-        loads = self._failures.spare(request.task, able(request, view))
+        loads, notes = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         matched = self._known.prefixes.match(request.prompt)
@@ -55,7 +55,7 @@ class DynamoCost:
         place = self._drawn(costs, request.draw) if self._temperature else costs.index(min(costs))
         scores = tuple([Candidate(load.replica.id, cost) for load, cost in zip(loads, costs, strict=True)])
         reason = "drawn by cost in blocks" if self._temperature else "least prefill and decode blocks"
-        return chosen(self.name, loads[place], reason, scores)
+        return chosen(self.name, loads[place], reason, scores, notes)
 
     def observe(self, event: RouteEvent) -> None:
         """Keep count of prefill, decode and caches."""

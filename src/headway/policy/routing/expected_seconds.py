@@ -23,7 +23,8 @@ class ExpectedSeconds:
 
     ``uncached``: tokens of the prompt that the replica is not thought to hold. ``ahead``: tokens that it has to compute
     first. ``d``: calls writing their answers there; they stand still while the prompt is computed, and each of them
-    slows this one's tokens and is slowed by them. All factors are learnt for each replica (`headway.policy.speed`).
+    slows this one's tokens and is slowed by them. All factors are learnt for each replica (`headway.policy.speed`); one
+    that has not answered yet is taken for one that has.
 
     Where the prompt is unknown, what the session's last call left at its home counts as cached there. Where that is
     unknown too and no replica is known to differ, the less loaded of two drawn ones (power of two choices).
@@ -39,7 +40,7 @@ class ExpectedSeconds:
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The least expected cost."""
-        loads = self._failures.spare(request.task, able(request, view))
+        loads, notes = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         known, prompt = self.known, request.prompt
@@ -50,7 +51,7 @@ class ExpectedSeconds:
             tokens = self._homes.tokens(session_of(request))
             matched = {home: tokens}
         if not tokens and len(loads) > 1:
-            return self._of_two(loads, request.draw)
+            return self._of_two(loads, request.draw, notes)
         output = known.answer if request.output_tokens is None else request.output_tokens
         costs = self._costs(loads, tokens, output, matched)
         scores = tuple([Candidate(load.replica.id, cost) for load, cost in zip(loads, costs, strict=True)])
@@ -60,7 +61,7 @@ class ExpectedSeconds:
             for load, cost in zip(loads, costs, strict=True):
                 if load.replica.id == home and least > _STAY * cost:
                     best = load
-        return chosen(self.name, best, _reason(best.replica.id, home, matched), scores)
+        return chosen(self.name, best, _reason(best.replica.id, home, matched), scores, notes)
 
     def observe(self, event: RouteEvent) -> None:
         """Learn caches, work, speeds and homes."""
@@ -72,10 +73,11 @@ class ExpectedSeconds:
         self, loads: list[ReplicaLoad], tokens: int, output: float, matched: Mapping[ReplicaId, int]
     ) -> list[float]:
         flights, paces = self.known.flights.loads, self.known.speeds.paces
+        guess = next(iter(paces.values()), GUESS)  # or whoever answered first would look the quickest for good
         costs: list[float] = []
         for load in loads:
             replica = load.replica.id
-            pace = paces.get(replica, GUESS)
+            pace = paces.get(replica, guess)
             uncached = tokens - matched.get(replica, 0)
             cost = pace.overhead + pace.prefill * uncached
             flight = flights.get(replica)
@@ -86,13 +88,13 @@ class ExpectedSeconds:
             costs.append(cost)
         return costs
 
-    def _of_two(self, loads: list[ReplicaLoad], draw: float) -> RouteDecision:
+    def _of_two(self, loads: list[ReplicaLoad], draw: float, notes: tuple[str, ...]) -> RouteDecision:
         first, rest = divmod(draw * len(loads), 1.0)
         one = int(first)
         other = (one + 1 + int(rest * (len(loads) - 1))) % len(loads)
         best = min(loads[one], loads[other], key=lambda load: load.in_flight)
         scores = tuple([Candidate(loads[place].replica.id, loads[place].in_flight) for place in (one, other)])
-        return chosen(self.name, best, "nothing is known of the prompt: fewer in flight of two drawn", scores)
+        return chosen(self.name, best, "nothing is known of the prompt: fewer in flight of two drawn", scores, notes)
 
 
 def _reason(winner: ReplicaId, home: ReplicaId | None, matched: Mapping[ReplicaId, int]) -> str:

@@ -20,12 +20,19 @@ class Failures:
     def __init__(self) -> None:
         self._last: OrderedDict[TaskId, ReplicaId] = OrderedDict()
 
-    def spare(self, task: TaskId, loads: list[ReplicaLoad]) -> list[ReplicaLoad]:
-        """``loads`` without the replica that could not serve the task's last call, unless that is the only one."""
+    def spare(self, task: TaskId, loads: list[ReplicaLoad]) -> tuple[list[ReplicaLoad], tuple[str, ...]]:
+        """``loads`` without the replica that could not serve the task's last call, unless that is the only one.
+
+        Returns:
+            Them, and what the receipt is to say of it.
+        """
         failed = self._last.get(task)
         if failed is None:
-            return loads
-        return [load for load in loads if load.replica.id != failed] or loads
+            return loads, ()
+        left = [load for load in loads if load.replica.id != failed]
+        if not left or len(left) == len(loads):
+            return loads, ()
+        return left, (f"{failed} was left out, as it could not serve this task's last call.",)
 
     def observe(self, event: RouteEvent) -> None:
         """Remember how the task's last call ended."""

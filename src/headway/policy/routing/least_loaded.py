@@ -42,7 +42,8 @@ class LeastLoaded:
         best_load = best_turn = 0
         tied = False
         candidates: list[Candidate] = []
-        for load in self._failures.spare(request.task, able(request, view)):
+        loads, notes = self._failures.spare(request.task, able(request, view))
+        for load in loads:
             replica = load.replica
             candidates.append(Candidate(replica.id, load.in_flight))
             turn = _FIRST if replica.id == home else chosen.get(replica.id, -1)
@@ -58,7 +59,7 @@ class LeastLoaded:
         winner = best.replica.id
         chosen[winner] = self._turn
         reason = _reason(len(candidates), tied=tied, at_home=winner == home)
-        receipt = Receipt(policy=self.name, winner=winner, reason=reason, candidates=tuple(candidates))
+        receipt = Receipt(policy=self.name, winner=winner, reason=reason, candidates=tuple(candidates), notes=notes)
         return RouteDecision(replica=best.replica, receipt=receipt)
 
     def observe(self, event: RouteEvent) -> None:

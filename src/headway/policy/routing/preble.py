@@ -6,7 +6,7 @@ from typing import Final
 from headway.core.fleet import FleetView, ReplicaId, ReplicaLoad
 from headway.core.span import Candidate
 from headway.policy.route import RouteDecision, RouteEvent, RouteLost, RouteRequest, RouteSent
-from headway.policy.routing.candidates import able, chosen, none
+from headway.policy.routing.candidates import able, chosen, none, noted
 from headway.policy.routing.failures import Failures
 from headway.policy.routing.knowledge import Knowledge
 
@@ -58,7 +58,7 @@ class PrebleE2:
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """Exploit or explore."""
-        loads = self._failures.spare(request.task, able(request, view))
+        loads, notes = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         tokens = request.prompt[-1][1] if request.prompt else 0
@@ -66,11 +66,12 @@ class PrebleE2:
         costs = {load.replica.id: self._load(load, now) for load in loads}
         most = max((matched.get(load.replica.id, 0) for load in loads), default=0)
         if tokens - most < most:
-            return self._exploit([load for load in loads if matched.get(load.replica.id, 0) == most], loads, costs)
+            holders = [load for load in loads if matched.get(load.replica.id, 0) == most]
+            return noted(self._exploit(holders, loads, costs), notes)
         for load in loads:
             replica = load.replica.id
             costs[replica] += self._evict(replica, tokens - matched.get(replica, 0))
-        return self._cheapest(loads, costs, "explore: least load and eviction")
+        return noted(self._cheapest(loads, costs, "explore: least load and eviction"), notes)
 
     def observe(self, event: RouteEvent) -> None:
         """Keep the window, the caches and the speeds."""

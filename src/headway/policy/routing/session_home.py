@@ -20,17 +20,17 @@ class SessionHome:
 
     def decide(self, request: RouteRequest, view: FleetView, now: float) -> RouteDecision:
         """The home, while it can take the call."""
-        loads = self._failures.spare(request.task, able(request, view))
+        loads, notes = self._failures.spare(request.task, able(request, view))
         if not loads:
             return none(self.name, request, view)
         scores = tuple([Candidate(load.replica.id, load.in_flight) for load in loads])
         home = self._homes.get(session_of(request), now)
         for load in loads:
             if load.replica.id == home:
-                return chosen(self.name, load, "served the session last", scores)
+                return chosen(self.name, load, "served the session last", scores, notes)
         best = min(loads, key=lambda load: load.in_flight)
         reason = "a new session, fewest in flight" if home is None else "the home cannot take it, fewest in flight"
-        return chosen(self.name, best, reason, scores)
+        return chosen(self.name, best, reason, scores, notes)
 
     def observe(self, event: RouteEvent) -> None:
         """Remember where sessions are served."""
