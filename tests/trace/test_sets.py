@@ -66,6 +66,8 @@ def test_how_long_a_tool_takes_is_the_mean_of_the_uses_that_tell() -> None:
     assert (untimed.tools["look"].uses, untimed.tools["look"].timed) == (3, 0)
     assert anatomy_of([untimed]).tools[0].seconds is None
     assert anatomy_of([*rows, untimed]).tools[0].seconds == 2.25
+    lasted = facts(step("task", 0, 12), *timed, timing="durations")  # which are known, though not when they were
+    assert (lasted.tools["look"].timed, lasted.tools["look"].seconds) == (2, 4.5)
 
 
 def test_what_has_no_times_has_no_seconds() -> None:

@@ -131,7 +131,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         human=tree.human,
         phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},
         stages=_stages(case, on_path),
-        tools=_tools(case, on_path, timed=verdict.timed),
+        tools=_tools(case, on_path, timed=verdict.timing != "none"),
         models=models,
         spent=in_all(root.work, together([model.spent for model in models.values()])),
         step_costs=tuple(costs[i] for i in loop),

@@ -39,6 +39,8 @@ def test_spans_that_never_ended() -> None:
     finding = found([step("root", 0, 9), call("a", 0, 4, "root"), tool("t", 4, None, "root")])["unfinished-spans"]
     assert finding.spans == ("t",)
     assert "unfinished-spans" not in found([call("a", 0, 4), human("h", 4, None)])
+    told = [step("root", 0, 9), call("a", 0, None, "root"), tool("t", 0, 4, "root")]
+    assert "unfinished-spans" not in found(told, "durations"), "the record tells how long some took, and no ends"
 
 
 def test_ends_that_a_flush_made() -> None:
