@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headway.core.errors import BadInputError
 from headway.wire.openai import decode_request
-from headway.wire.surrogates import half_character
+from headway.wire.surrogates import half_character, whole_characters
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,20 @@ def test_half_a_character_is_found_with_its_place(body: bytes, told: str) -> Non
 @pytest.mark.parametrize("body", [rb'"\ud83d\ude00"', rb'"\\ud83d"', rb'"\u0041\n\\"', b"", b'"\xf0\x9f\x98\x80"'])
 def test_whole_characters_and_escaped_backslashes_are_none(body: bytes) -> None:
     assert half_character(body) is None
+
+
+@pytest.mark.parametrize(
+    ("document", "whole"),
+    [
+        (rb'"a \ud83d b"', rb'"a \ufffd b"'),
+        (rb'"\ud83d\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
+        (rb'"\uDE00\n\\ud83d"', rb'"\ufffd\n\\ud83d"'),
+        (rb'"\ud83d\ude00 \u0041"', rb'"\ud83d\ude00 \u0041"'),
+        (rb'"\ud8', rb'"\ud8'),
+    ],
+)
+def test_half_a_character_is_replaced_and_nothing_else(document: bytes, whole: bytes) -> None:
+    assert whole_characters(document) == whole
 
 
 def test_a_request_with_half_a_character_is_refused_with_its_place() -> None:

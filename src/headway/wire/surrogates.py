@@ -9,6 +9,18 @@ from typing import Final
 
 _ESCAPE: Final = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 
+_HALF: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape, of which the first group is there where it is half of a character; two halves that meet are one."""
+
+
+def whole_characters(document: bytes) -> bytes:
+    """The JSON with the mark for what cannot be read (U+FFFD) in the place of each half of a character."""
+    if b"\\ud" not in document and b"\\uD" not in document:
+        return document
+    return _HALF.sub(lambda found: found[0] if found[1] is None else rb"\ufffd", document)
+
 
 def half_character(body: bytes) -> str | None:
     """The first such escape and where it is, in words; ``None``: there is none."""

@@ -61,6 +61,14 @@ def test_a_wrong_byte_costs_a_letter_and_not_the_line() -> None:
     assert json.loads(found[0]) == {"a": "caf\N{REPLACEMENT CHARACTER}"}
 
 
+@pytest.mark.parametrize("wrong", [b"\xff", rb"\ud83d", b"\xc3", rb"\uDE00"])
+@pytest.mark.parametrize("form", [b'{"a": "x%b", "b": 1}\n', b'{\n  "a": "x%b",\n  "b": 1\n}\n'])
+def test_half_a_character_or_a_wrong_byte_costs_itself_alone(wrong: bytes, form: bytes) -> None:
+    made = document(form % wrong)
+    assert [Document.decode(record) for record in made.records(Skips())] == [{"a": "x\ufffd", "b": 1}]
+    assert made.sample().first() == {"a": "x\ufffd", "b": 1}
+
+
 def test_a_line_without_end_is_skipped_and_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_RECORD", 1024)
     skips = Skips()

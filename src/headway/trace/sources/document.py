@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.trace.sources.skips import Skips
+from headway.wire.surrogates import whole_characters
 
 MAX_RECORD: Final = 128 * 1024 * 1024
 """Bytes of the longest line, or of a whole document that is one JSON value. Decoded it may take ten times as much."""
@@ -175,7 +176,7 @@ class Document:
                 if line.strip():
                     yield Record(line, f"{self.name}:{number}")
         elif data.strip():
-            text = data if self.shape == "binary" else self._text(data)
+            text = data if self.shape == "binary" else _readable(self._text(data))
             yield Record(text, self.name)
 
     def _lines(self, skips: Skips) -> Iterator[Record]:
@@ -192,11 +193,11 @@ class Document:
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if not line.isspace():
-                    yield Record(_utf8(line), where)
+                    yield Record(_readable(line), where)
 
     def _text(self, data: bytes) -> bytes:
         if self._utf16 is not None:
-            return data[2:].decode(self._utf16, "replace").encode()
+            return whole_characters(data[2:].decode(self._utf16, "replace").encode())
         return data.removeprefix(codecs.BOM_UTF8)
 
 
@@ -223,15 +224,16 @@ def _lines_on(file: BinaryIO, start: int, size: int) -> tuple[int, int]:
     return at, lines
 
 
-def _utf8(line: bytes) -> bytes:
-    """The line itself where it is UTF-8; else with its bad bytes replaced, so that they do not cost the whole line."""
-    if line.isascii():
-        return line
+def _readable(text: bytes) -> bytes:
+    """The text, with what is no character in UTF-8, or half of one, replaced: it must not cost the whole line."""
+    text = whole_characters(text)
+    if text.isascii():
+        return text
     try:
-        line.decode()
+        text.decode()
     except UnicodeDecodeError:
-        return line.decode(errors="replace").encode()
-    return line
+        return text.decode(errors="replace").encode()
+    return text
 
 
 def _shape(head: bytes) -> Shape:
