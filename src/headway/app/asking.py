@@ -169,16 +169,14 @@ def closing(answer: "KnowledgeAnswer") -> str:
     lines += [f'  [{quote.source}] "{quote.text}"' for quote in answer.quotes]
     lines += [f'  dropped: "{quote.text}": {quote.why}' for quote in answer.dropped]
     lines.append("What came nearest" if answer.refused is not None else "Sources")
-    lines += [f"  [{number}] {_named(source)}" for number, source in _listed(answer)]
+    lines += [f"  [{source.number}] {_named(source)}" for source in _listed(answer)]
     return visible("\n".join(lines))
 
 
-def _listed(answer: "KnowledgeAnswer") -> "list[tuple[int, Source]]":
+def _listed(answer: "KnowledgeAnswer") -> "list[Source]":
     """All sources; of all documents, which stand there whole, only those that are quoted."""
     quoted = {quote.source for quote in answer.quotes}
-    return [
-        (number, source) for number, source in enumerate(answer.sources, 1) if answer.mode != "cag" or number in quoted
-    ]
+    return [source for source in answer.sources if answer.mode != "cag" or source.number in quoted]
 
 
 def _named(source: "Source") -> str:

@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from headway.core.errors import BadInputError, StoppedError
 from headway.core.span import Step
+from headway.core.usage import Usage
 from headway.runtime.answers import Form
 from headway.runtime.context import RECALL, Conversation, Dropped, Result, trim
 from headway.runtime.functions import name_of
@@ -33,6 +34,14 @@ _LAST: Final = "This was your last call. Give your answer now, with what you hav
 _POLICY: Final = Policy()
 
 
+class Turn(Struct, frozen=True, kw_only=True):
+    """A model call on an agent's loop."""
+
+    seconds: float
+    usage: Usage
+    finish_reason: str | None
+
+
 class Answered(Struct, Generic[R], frozen=True, kw_only=True):
     """What an agent came to."""
 
@@ -41,6 +50,8 @@ class Answered(Struct, Generic[R], frozen=True, kw_only=True):
     """All that was said, as it was last sent, and the answer."""
     iterations: int
     """Model calls on its loop."""
+    turns: tuple[Turn, ...]
+    """What each of them took, in order."""
     dropped: tuple[Dropped, ...]
     """Results of tools that were taken out of its prompts, whole."""
 
@@ -154,6 +165,7 @@ class _Loop(Generic[R]):
         self._question = str(asked[-1].get("content"))
         self._standstill = Standstill(agent.policy.standstill)
         self._mistakes = 0
+        self._turns: list[Turn] = []
         self._withheld = (0, 0)
         tools = [tool.schema for tool in agent.tools]
         self._talk = Conversation([*system, *asked], tools, agent.policy.context)
@@ -185,6 +197,8 @@ class _Loop(Generic[R]):
         question = self._question if context.summarise else None
         await trim(self._run, self._talk, turn, model=self._agent.model, question=question)
         self._remark(turn)
+        now = self._run.shared.spans.clock.now
+        begun = now()
         reply = await self._run.chat(
             list(self._talk.messages),
             model=self._agent.model,
@@ -193,6 +207,7 @@ class _Loop(Generic[R]):
             say=self._policy.say,
             **self._more,
         )
+        self._turns.append(Turn(seconds=now() - begun, usage=reply.usage, finish_reason=reply.finish_reason))
         self._talk.answered(reply.usage.input_tokens)
         return reply
 
@@ -207,7 +222,13 @@ class _Loop(Generic[R]):
             self._mistake(turn, f"its answer could not be used: {error}")
             return None
         messages = (*self._talk.messages, reply.message)
-        return Answered(value=value, messages=messages, iterations=turn, dropped=tuple(self._talk.dropped))
+        return Answered(
+            value=value,
+            messages=messages,
+            iterations=turn,
+            turns=tuple(self._turns),
+            dropped=tuple(self._talk.dropped),
+        )
 
     async def _called(self, turn: int, reply: Reply) -> None:
         calls = _told_apart(reply.tool_calls, turn)

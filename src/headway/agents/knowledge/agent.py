@@ -1,12 +1,12 @@
 """The agent: answers a question from an index of documents, says what proves the answer, or that it is not there."""
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Final, Literal, assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from headway.agents.knowledge.assignment import Assignment, Outcome, Searched
+from headway.agents.knowledge.assignment import Assignment, Mode, Outcome, Searched, Way
 from headway.agents.knowledge.cag import answer_from_all
 from headway.agents.knowledge.chunks import Chunk
 from headway.agents.knowledge.conversation import CallRecord
@@ -20,17 +20,27 @@ from headway.agents.knowledge.support import support
 from headway.core.errors import BadInputError
 from headway.core.usage import Usage
 
-Mode = Literal["direct", "planning", "cag"]
-
 MAX_QUESTION: Final = 1000
 """Characters: a question, not a document."""
 PASSAGES: Final = 3
 """Passages that the direct way shows the model, and that tell whether the documents hold an answer at all."""
 
 
+DIRECT: Final = Way(mode="direct", searches=True, answer=answer_directly)
+"""Search once, one call."""
+WAYS: Final[Mapping[Mode, Way]] = {
+    "direct": DIRECT,
+    "planning": Way(mode="planning", searches=True, answer=answer_by_plan),  # its steps are taken in one conversation
+    "cag": Way(mode="cag", searches=False, answer=answer_from_all),  # all documents before the question
+}
+"""The ways that need nothing but a model; see `headway.agents.knowledge.tools` for the one that needs a task."""
+
+
 class Source(Struct, frozen=True, kw_only=True):
     """A passage that the model was shown."""
 
+    number: int
+    """By which the answer and its quotes name it."""
     document: str
     place: str
     """Its page, or the headings above it."""
@@ -63,7 +73,7 @@ class KnowledgeAnswer(Struct, frozen=True, kw_only=True):
     finish_reason: str | None
     """``length``: the answer was cut off."""
     sources: tuple[Source, ...]
-    """By their numbers, from 1; where there is no answer, what came nearest."""
+    """Where there is no answer, what came nearest."""
     plan: Plan | None
     """``None`` where none was asked for."""
     calls: tuple[CallRecord, ...]
@@ -92,7 +102,7 @@ async def ask(
     *,
     on_text: Callable[[str], None] = lambda _text: None,
     on_step: Callable[[str], None] = lambda _step: None,
-    mode: Mode = "direct",
+    way: Way = DIRECT,
     threshold: float | None = None,
 ) -> KnowledgeAnswer:
     """Answer ``question`` from ``index``.
@@ -103,8 +113,7 @@ async def ask(
         model: who writes.
         on_text: given the answer's text, without its quotes, piece by piece while it is written.
         on_step: told in plain words what is done next.
-        mode: ``direct``: search once, one call. ``planning``: the model writes a plan, whose steps are then taken.
-            ``cag``: all documents are put before the question.
+        way: to the answer, e.g. ``WAYS["planning"]``.
         threshold: the support below which the documents are taken not to hold an answer, and no model is asked; see
             `headway.agents.knowledge.support`. ``None``: the model is always asked.
 
@@ -121,79 +130,43 @@ async def ask(
     spoken = Spoken(on_text)
     task = Assignment(question=question, index=index, model=model, on_text=spoken.feed, on_step=on_step)
     found: tuple[Passage, ...] = ()
-    if mode != "cag":
+    if way.searches:
         on_step("search: the question itself")
         found = await index.search(question, PASSAGES)
     held = support(found) if found else None
     if threshold is not None and held is not None and held < threshold:
         why = f"the best passages fit the question by {held:.2f}; an answer needs {threshold:.2f}"
-        return _refused(question, mode, found, Refusal(by="search", why=why), time.perf_counter() - started)
-    outcome = await _answered(task, found, mode)
-    spoken.end()
-    grounded = ground(outcome.conversation.messages[-1]["content"], outcome.shown)
-    return _finished(question, mode, found, outcome, grounded, time.perf_counter() - started)
-
-
-async def _answered(task: Assignment, found: tuple[Passage, ...], mode: Mode) -> Outcome:
-    match mode:
-        case "direct":
-            return await answer_directly(task, found)
-        case "planning":
-            return await answer_by_plan(task)
-        case "cag":
-            return await answer_from_all(task)
-        case _:
-            assert_never(mode)
-
-
-def _refused(
-    question: str, mode: Mode, found: tuple[Passage, ...], refusal: Refusal, seconds: float
-) -> KnowledgeAnswer:
+        outcome = Outcome(text="", calls=(), shown={n: passage.chunk for n, passage in enumerate(found, 1)})
+        refused = Refusal(by="search", why=why)
+        grounded = Grounded(text="", quotes=(), dropped=(), held=False)
+    else:
+        outcome = await way.answer(task, found)
+        spoken.end()
+        grounded = ground(outcome.text, outcome.shown)
+        why = "the model read the passages and found no answer in them"
+        refused = None if grounded.held else Refusal(by="model", why=why)
     return KnowledgeAnswer(
         question=question,
-        mode=mode,
-        text="",
-        refused=refusal,
-        quotes=(),
-        dropped=(),
-        support=support(found),
-        finish_reason=None,
-        sources=_sources([passage.chunk for passage in found], found),
-        plan=None,
-        calls=(),
-        seconds=seconds,
-    )
-
-
-def _finished(
-    question: str,
-    mode: Mode,
-    found: tuple[Passage, ...],
-    outcome: Outcome,
-    grounded: Grounded,
-    seconds: float,
-) -> KnowledgeAnswer:
-    calls = tuple(outcome.conversation.calls)
-    why = "the model read the passages and found no answer in them"
-    return KnowledgeAnswer(
-        question=question,
-        mode=mode,
+        mode=way.mode,
         text=grounded.text if grounded.held else "",
-        refused=None if grounded.held else Refusal(by="model", why=why),
+        refused=refused,
         quotes=grounded.quotes,
         dropped=grounded.dropped,
-        support=support(found) if found else None,
-        finish_reason=calls[-1].finish_reason,
+        support=held,
+        finish_reason=outcome.calls[-1].finish_reason if outcome.calls else None,
         sources=_sources(outcome.shown, found),
         plan=outcome.plan,
-        calls=calls,
-        seconds=seconds,
+        calls=outcome.calls,
+        seconds=time.perf_counter() - started,
     )
 
 
-def _sources(chunks: Iterable[Chunk], found: tuple[Passage, ...]) -> tuple[Source, ...]:
+def _sources(shown: Mapping[int, Chunk], found: Sequence[Passage]) -> tuple[Source, ...]:
     also = {passage.chunk: passage.also_in for passage in found}
-    return tuple(Source(document=chunk.document, place=chunk.place, also_in=also.get(chunk, ())) for chunk in chunks)
+    return tuple(
+        Source(number=number, document=chunk.document, place=chunk.place, also_in=also.get(chunk, ()))
+        for number, chunk in shown.items()
+    )
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
+from headway.agents.knowledge.agent import WAYS, KnowledgeAnswer, ask
+from headway.agents.knowledge.assignment import Mode
 from headway.agents.knowledge.model import Heard, Message, RefusedError
 from headway.agents.knowledge.retrieval.index import Index, Passage
+from headway.agents.knowledge.tools import by_tools
 from headway.core.errors import BadInputError, UpstreamError
 from headway.core.span import Retrieval
 from headway.runtime import Budget, Reply, Run, Task, task
@@ -43,7 +45,7 @@ def answering(
             RunModel(run, model),
             on_text=on_text,
             on_step=on_step,
-            mode=mode,
+            way=by_tools(run, model) if mode == "tools" else WAYS[mode],
             threshold=threshold,
         )
 

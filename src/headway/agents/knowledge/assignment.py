@@ -1,12 +1,12 @@
 """What the agent is given for one question, and what comes of it."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from headway.agents.knowledge.chunks import Chunk
-from headway.agents.knowledge.conversation import Conversation
+from headway.agents.knowledge.conversation import CallRecord
 from headway.agents.knowledge.model import Model
 from headway.agents.knowledge.plan import Plan
 from headway.agents.knowledge.retrieval.index import Passage
@@ -46,20 +46,33 @@ class Assignment(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """A conversation whose last message is the answer, and what it was written from."""
+    """What a question came to."""
 
-    conversation: Conversation
-    shown: tuple[Chunk, ...]
-    """The passages that the model was shown, in the order of their numbers."""
+    text: str
+    """What the model wrote last: the answer and its quotes."""
+    calls: tuple[CallRecord, ...]
+    shown: Mapping[int, Chunk]
+    """The passages that the model was shown, by their numbers."""
     plan: Plan | None = None
 
 
-def shown(chunks: Sequence[Chunk], first: int = 1) -> str:
-    """Passages as the model reads them, the nearest last: small models heed best what stands next to the question.
+Mode = Literal["direct", "planning", "cag", "tools"]
+
+
+class Way(Struct, frozen=True, kw_only=True):
+    """A way to an answer."""
+
+    mode: Mode
+    searches: bool
+    """Whether it looks at passages that are found, so that what is found tells whether there can be an answer."""
+    answer: Callable[[Assignment, Sequence[Passage]], Awaitable[Outcome]]
+    """Given what was found for the question itself; nothing where it does not search."""
+
+
+def shown(numbered: Mapping[int, Chunk]) -> str:
+    """Passages as the model reads them, the last first: small models heed best what stands next to the question.
 
     Args:
-        chunks: the nearest first.
-        first: number of the first one; the numbers go on over several searches.
+        numbered: by their numbers, the nearest first.
     """
-    numbered = [f"[{number}] {chunk.title}\n{chunk.text}" for number, chunk in enumerate(chunks, first)]
-    return "\n\n".join(reversed(numbered))
+    return "\n\n".join(reversed([f"[{number}] {chunk.title}\n{chunk.text}" for number, chunk in numbered.items()]))

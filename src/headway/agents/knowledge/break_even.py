@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from headway.agents.knowledge.agent import KnowledgeAnswer, ask
+from headway.agents.knowledge.agent import WAYS, KnowledgeAnswer, ask
 from headway.agents.knowledge.assignment import Searched
 from headway.agents.knowledge.model import Heard, Message, Model
 from headway.core.errors import BadInputError, UpstreamError
@@ -111,7 +111,7 @@ async def compare(
         for number, question in enumerate(questions)
     ]
     cached = [
-        _asked(await ask(question, index, _Marked(model, mark, 0), on_step=on_step, mode="cag"))
+        _asked(await ask(question, index, _Marked(model, mark, 0), on_step=on_step, way=WAYS["cag"]))
         for question in questions
     ]
     return Comparison(searched=tuple(searched), cached=tuple(cached))

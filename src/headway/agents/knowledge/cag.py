@@ -12,6 +12,7 @@ from headway.agents.knowledge.assignment import ANSWER_TOKENS, Assignment, Outco
 from headway.agents.knowledge.chunks import Chunk
 from headway.agents.knowledge.conversation import Conversation
 from headway.agents.knowledge.quotes import RULES
+from headway.agents.knowledge.retrieval.index import Passage
 from headway.agents.knowledge.text import about_tokens
 from headway.core.errors import BadInputError
 
@@ -19,7 +20,7 @@ MOST: Final = 200_000
 """Tokens, roughly, that all documents may have: more fits into few models."""
 
 
-async def answer_from_all(task: Assignment) -> Outcome:
+async def answer_from_all(task: Assignment, _found: Sequence[Passage]) -> Outcome:
     """One streamed call with all documents before the question.
 
     Raises:
@@ -34,8 +35,8 @@ async def answer_from_all(task: Assignment) -> Outcome:
         ],
     )
     task.on_step("answer from all documents")
-    await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
-    return Outcome(conversation=conversation, shown=sections)
+    text = await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
+    return Outcome(text=text, calls=tuple(conversation.calls), shown=dict(enumerate(sections, 1)))
 
 
 def sections_of(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

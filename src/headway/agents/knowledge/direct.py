@@ -13,14 +13,14 @@ SYSTEM: Final = f"You answer questions from the passages that you are given. {RU
 
 async def answer_directly(task: Assignment, found: Sequence[Passage]) -> Outcome:
     """One streamed call on what was found for the question itself."""
-    chunks = tuple(passage.chunk for passage in found)
+    numbered = {number: passage.chunk for number, passage in enumerate(found, 1)}
     conversation = Conversation(
         task.model,
         [
             {"role": "system", "content": SYSTEM},
-            {"role": "user", "content": f"{shown(chunks)}\n\nAnswer in two sentences, then quote: {task.question}"},
+            {"role": "user", "content": f"{shown(numbered)}\n\nAnswer in two sentences, then quote: {task.question}"},
         ],
     )
     task.on_step("answer")
-    await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
-    return Outcome(conversation=conversation, shown=chunks)
+    text = await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
+    return Outcome(text=text, calls=tuple(conversation.calls), shown=numbered)

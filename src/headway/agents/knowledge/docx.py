@@ -39,8 +39,9 @@ def read_docx(data: bytes) -> Content:
         with zipfile.ZipFile(BytesIO(data)) as packed:
             unpacked = sum(entry.file_size for entry in packed.infolist())
         if unpacked <= MAX_UNPACKED:
-            without_pictures = {"convert_image": lambda _: [], "include_embedded_style_map": False}
-            html: str = mammoth.convert_to_html(BytesIO(data), **without_pictures).value
+            html: str = mammoth.convert_to_html(
+                BytesIO(data), convert_image=_passed_over, include_embedded_style_map=False
+            ).value
             return read_html(html.encode())
     except Exception as error:  # a broken file makes the parser raise anything: BadZipFile, KeyError, ExpatError …
         raise BadInputError(
@@ -48,3 +49,7 @@ def read_docx(data: bytes) -> Content:
             fix="Fetch it again, or save it anew from the program that made it.",
         ) from error
     raise BadInputError(f"unpacks to {unpacked} bytes; the limit is {MAX_UNPACKED}.", fix="Leave it out, or split it.")
+
+
+def _passed_over(_picture: object) -> list[object]:
+    return []

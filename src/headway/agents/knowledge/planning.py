@@ -1,5 +1,6 @@
 """The planning way: the model writes a plan, and the agent takes its steps in one growing conversation."""
 
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from headway.agents.knowledge.assignment import ANSWER_TOKENS, Assignment, Outcome, shown
@@ -8,6 +9,7 @@ from headway.agents.knowledge.conversation import Conversation
 from headway.agents.knowledge.model import RefusedError
 from headway.agents.knowledge.plan import PLAN_TOKENS, RESPONSE_FORMAT, Plan, PlanStep, by_rules, checked, opening
 from headway.agents.knowledge.quotes import RULES
+from headway.agents.knowledge.retrieval.index import Passage
 from headway.core.errors import BadInputError
 
 PASSAGES_PER_SEARCH: Final = 2
@@ -16,7 +18,7 @@ NOTE_TOKENS: Final = 70
 """Room for a summary or an analysis: two sentences."""
 
 
-async def answer_by_plan(task: Assignment) -> Outcome:
+async def answer_by_plan(task: Assignment, _found: Sequence[Passage]) -> Outcome:
     """Have a plan written, check it, and take its steps; the last one is the streamed answer.
 
     The conversation only ever grows, so each call finds the prefix of the last one in the engine's cache, and anyone
@@ -24,11 +26,12 @@ async def answer_by_plan(task: Assignment) -> Outcome:
     """
     conversation = Conversation(task.model, opening(task.question))
     plan = await _plan(task, conversation)
-    found: list[Chunk] = []
+    found: dict[int, Chunk] = {}
+    text = ""
     for step in plan.steps:
         task.on_step(f"{step.action}: {step.about}")
-        await _take(step, task, conversation, found)
-    return Outcome(conversation=conversation, shown=tuple(found), plan=plan)
+        text = await _take(step, task, conversation, found)
+    return Outcome(text=text, calls=tuple(conversation.calls), shown=found, plan=plan)
 
 
 async def _plan(task: Assignment, conversation: Conversation) -> Plan:
@@ -50,24 +53,25 @@ async def _plan(task: Assignment, conversation: Conversation) -> Plan:
     return plan
 
 
-async def _take(step: PlanStep, task: Assignment, conversation: Conversation, found: list[Chunk]) -> None:
+async def _take(step: PlanStep, task: Assignment, conversation: Conversation, found: dict[int, Chunk]) -> str:
     match step.action:
         case "search":
             best = [passage.chunk for passage in await task.index.search(step.about, PASSAGES_PER_SEARCH)]
-            fresh = [chunk for chunk in best if chunk not in found]
-            result = shown(fresh, len(found) + 1) if fresh else "Nothing that was not found before."
+            fresh = dict(enumerate((chunk for chunk in best if chunk not in found.values()), len(found) + 1))
+            result = shown(fresh) if fresh else "Nothing that was not found before."
             conversation.used("search", step.about, result)
-            found += fresh
+            found |= fresh
+            return ""
         case "summarise":
             conversation.used(
                 "summarise", step.about, f"Write two sentences: what do the passages say about {step.about}?"
             )
-            await conversation.reply("summarise", max_tokens=NOTE_TOKENS)
+            return await conversation.reply("summarise", max_tokens=NOTE_TOKENS)
         case "analyse":
             conversation.used("analyse", step.about, f"Write two sentences: what follows from this for {step.about}?")
-            await conversation.reply("analyse", max_tokens=NOTE_TOKENS)
+            return await conversation.reply("analyse", max_tokens=NOTE_TOKENS)
         case "answer":
             conversation.used("answer", step.about, f"{RULES}\nAnswer in two sentences, then quote: {task.question}")
-            await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
+            return await conversation.stream("answer", max_tokens=ANSWER_TOKENS, on_text=task.on_text)
         case _:
             assert_never(step.action)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -35,7 +35,7 @@ class Quote(Struct, frozen=True, kw_only=True):
 
     text: str
     source: int
-    """The number of the passage, from 1."""
+    """The number of the passage."""
     document: str
     place: str
     """Its page, or the headings above it."""
@@ -58,7 +58,7 @@ class Grounded(Struct, frozen=True, kw_only=True):
     """False: the model said that the passages do not hold the answer, and quoted nothing that they do say."""
 
 
-def ground(answer: str, shown: Sequence[Chunk]) -> Grounded:
+def ground(answer: str, shown: Mapping[int, Chunk]) -> Grounded:
     """Part an answer from its quotes, and look each up in the passages.
 
     A quote stands where the same words follow each other in a passage, whatever their case, punctuation and line
@@ -67,12 +67,12 @@ def ground(answer: str, shown: Sequence[Chunk]) -> Grounded:
 
     Args:
         answer: as the model wrote it.
-        shown: the passages that it was shown, in the order of their numbers.
+        shown: the passages that it was shown, by their numbers.
     """
     said: list[str] = []
     quotes: list[Quote] = []
     dropped: list[Dropped] = []
-    texts = [_words(chunk.text) for chunk in shown]
+    texts = {number: _words(chunk.text) for number, chunk in shown.items()}
     for line in answer.splitlines():
         match = _LINE.match(line) if _BEGUN.match(line) else None
         if match is None:
@@ -89,15 +89,15 @@ def ground(answer: str, shown: Sequence[Chunk]) -> Grounded:
     return Grounded(text=text, quotes=tuple(quotes), dropped=tuple(dropped), held=bool(quotes) or not refused)
 
 
-def _looked_up(text: str, number: int, shown: Sequence[Chunk], texts: Sequence[str]) -> Quote | Dropped:
+def _looked_up(text: str, named: int, shown: Mapping[int, Chunk], texts: Mapping[int, str]) -> Quote | Dropped:
     parts = [words for part in _GAP.split(text) if (words := _words(part)).strip()]
     if len(terms(text)) < LEAST:
         return Dropped(text=text, why="it is too short to prove anything")
-    order = sorted(range(len(shown)), key=lambda at: at != number - 1)
-    at = next((at for at in order if _stands(parts, texts[at])), None)
-    if at is None:
+    order = sorted(shown, key=lambda number: number != named)
+    number = next((number for number in order if _stands(parts, texts[number])), None)
+    if number is None:
         return Dropped(text=text, why="it stands in none of the passages")
-    return Quote(text=text, source=at + 1, document=shown[at].document, place=shown[at].place)
+    return Quote(text=text, source=number, document=shown[number].document, place=shown[number].place)
 
 
 def _stands(parts: Sequence[str], text: str) -> bool:
@@ -153,7 +153,7 @@ class Spoken:
             begun = self._line.strip(_EDGES).upper()
             if _BEGUN.match(self._line) or begun.startswith(NOT_HELD):
                 self._over = True
-            elif not any(mark.startswith(begun) for mark in (QUOTE, NOT_HELD)):
+            elif (begun and part.endswith("\n")) or not any(mark.startswith(begun) for mark in (QUOTE, NOT_HELD)):
                 self._show(self._line)
                 self._line, self._open = "", True
         if part.endswith("\n") and self._open:

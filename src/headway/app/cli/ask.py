@@ -24,6 +24,7 @@ class Mode(StrEnum):
     DIRECT = "direct"
     PLANNING = "planning"
     CAG = "cag"
+    TOOLS = "tools"
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +48,8 @@ def ask(  # noqa: PLR0913, PLR0915, PLR0917 - each option of the command is a pa
     ] = "http://127.0.0.1:8080/v1",
     model: Annotated[str | None, typer.Option(help="The model; default: the first that the endpoint lists.")] = None,
     mode: Annotated[
-        Mode, typer.Option(help="One search and one call; a plan by the model; or all documents in the prompt (cag).")
+        Mode,
+        typer.Option(help="One call; a plan by the model; all documents in the prompt; a model that searches."),
     ] = Mode.DIRECT,
     embed_model: Annotated[
         str | None, typer.Option(help="An embedding model at the endpoint; default: the built-in one.")

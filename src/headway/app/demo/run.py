@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from headway.agents.knowledge.agent import KnowledgeAnswer, Mode, ask
+from headway.agents.knowledge.agent import WAYS, KnowledgeAnswer, ask
+from headway.agents.knowledge.assignment import Mode
 from headway.agents.knowledge.embed import E5Embedder
 from headway.agents.knowledge.plain_model import BrokenOffError, PlainModel
 from headway.agents.knowledge.retrieval.index import Index
@@ -130,7 +131,7 @@ async def _answer(mode: Mode, demo: Demo, index: Index, ready: Ready, console: C
                 PlainModel(client, demo.model, broken),
                 on_text=teller.text,
                 on_step=teller.step,
-                mode=mode,
+                way=WAYS[mode],
             )
     finally:
         teller.end()

@@ -31,6 +31,8 @@ class Passage(Struct, frozen=True, kw_only=True):
     """A chunk that was found."""
 
     chunk: Chunk
+    number: int
+    """Which it is of all passages of the index, from 1."""
     score: float
     """What it was ranked by: its nearness in standard deviations above the mean of the index, and `COVERED` times its
     coverage."""
@@ -99,7 +101,7 @@ class Index:
             covered = coverage(chunk.for_embedding(), worth)
             above = (near[at] - mean) / deviation if deviation else 0.0
             score = above + COVERED * covered
-            found.append((at, Passage(chunk=chunk, score=score, nearness=near[at], coverage=covered)))
+            found.append((at, Passage(chunk=chunk, number=at + 1, score=score, nearness=near[at], coverage=covered)))
         ranked = [passage for _, passage in sorted(found, key=lambda one: (-one[1].score, one[0]))]
         once = without_repeats([passage.chunk.text for passage in ranked], k)
         return tuple(_with_repeats(ranked[at], [ranked[other] for other in others]) for at, others in once)
