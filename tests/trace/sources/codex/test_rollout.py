@@ -79,17 +79,19 @@ def test_tools_at_once_all_count_from_the_end_of_the_answer_that_asked_for_them(
 def test_how_a_tool_ended_is_read_from_what_it_gave_back() -> None:
     outputs: list[tuple[object, bool | None]] = [
         ("Chunk ID: 1\nProcess exited with code 2\nOutput:", True),
+        ({"stdout": "", "exitCode": 2}, True),
+        ({"stdout": "a", "exitCode": 0}, False),
         ('{"output": "bad", "metadata": {"exit_code": 1, "duration_seconds": 0.1}}', True),
         ({"content": "good", "success": True}, False),
         ([{"type": "input_text", "text": "who knows"}], None),
     ]
-    rows = [use(4, f"c-{n}") for n in range(4)]
+    rows = [use(4, f"c-{n}") for n in range(len(outputs))]
     rows += [result(6, f"c-{n}", text) for n, (text, _) in enumerate(outputs)]
     (piece,), _ = take([*HEAD, *TURN[:4], *rows])
     works = [tool.work for tool in tools(piece) if isinstance(tool.work, ToolUse)]
     assert [work.failed for work in works] == [failed for _, failed in outputs]
-    assert [tool.error for tool in tools(piece)] == ["tool_error", "tool_error", None, None]
-    assert [work.result for work in works[1:]] == [part("tool", text) for text in ("bad", "good", "who knows")]
+    assert [tool.error for tool in tools(piece)] == ["tool_error", "tool_error", None, "tool_error", None, None]
+    assert [work.result for work in works[3:]] == [part("tool", text) for text in ("bad", "good", "who knows")]
 
 
 def test_times_that_tools_took_themselves_count_for_more_than_messages() -> None:

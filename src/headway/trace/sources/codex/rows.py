@@ -168,6 +168,7 @@ class _Output(Struct):
     text: str | None = None
     success: bool | None = None
     metadata: _Metadata | None = None
+    exited: int | None = field(default=None, name="exitCode")
 
 
 class _Text(Struct):
@@ -221,8 +222,8 @@ def _output(raw: Raw) -> tuple[str, bool | None]:
     if isinstance(value, list):
         return "\n".join([block.text for block in value if block.text is not None]), None
     failed = None if value.success is None else not value.success
-    if value.metadata is not None and value.metadata.exit_code is not None:
-        failed = value.metadata.exit_code != 0
+    code = value.exited if value.metadata is None else value.metadata.exit_code
+    failed = failed if code is None else code != 0
     for said in (value.text, value.output):
         if said is not None:
             return said, failed
