@@ -86,7 +86,7 @@ async def test_numbers_that_a_model_wrote_as_text_are_taken() -> None:
 
 
 async def test_a_tool_without_parameters_may_be_called_with_nothing() -> None:
-    @tool()
+    @tool
     async def now(run: Run) -> int:
         """Tell the time."""
         del run

@@ -100,6 +100,10 @@ class NoQuorumError(HeadwayError):
     """Votes were cast, and no verdict can reach the number that was asked for."""
 
 
+class ToolError(HeadwayError):
+    """A tool failed, and there is no model to be told of it."""
+
+
 class StoppedError(HeadwayError):
     """An agent was stopped before it had an answer.
 

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from headway.core.errors import HeadwayError
+from headway.core.errors import ToolError
 from headway.runtime.agent import Agent
 from headway.runtime.plan import REFERENCE, Plan, PlanStep, Steps
 from headway.runtime.policy import Policy
@@ -101,7 +101,7 @@ async def carry_out(
         tool = tools[planned.action]
         result = await tool.use(below, _filled(planned.arguments, results, tool))
         if result.failed:
-            raise HeadwayError(result.text)
+            raise ToolError(result.text)
         return result
 
     options = Options(limit=limit, tolerate=1)
@@ -117,7 +117,7 @@ async def carry_out(
                     tally.count(outcome)
                     for name in under_way.failed(index):
                         failures[name] = f"It was not started, because {failed} failed, which it needs."
-                        tally.count(Failure(under_way.number(name), HeadwayError(failures[name])))
+                        tally.count(Failure(under_way.number(name), ToolError(failures[name])))
     order = [step.id for step in plan.steps]
     return Carried(
         results={name: results[name] for name in order if name in results},

@@ -5,7 +5,7 @@ import re
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from textwrap import dedent
-from typing import Annotated, Any, Concatenate, Final, TypedDict, Unpack, cast
+from typing import Annotated, Any, Concatenate, Final, TypedDict, Unpack, cast, overload
 
 import msgspec
 from msgspec import Struct
@@ -34,13 +34,22 @@ class Traits(TypedDict, total=False):
     shared: bool
 
 
-def tool(**traits: Unpack[Traits]) -> Callable[[Function], Tool]:
-    """Make an async function, or an async generator of text, a tool.
+@overload
+def tool(f: Function, /) -> Tool: ...
+
+
+@overload
+def tool(**traits: Unpack[Traits]) -> Callable[[Function], Tool]: ...
+
+
+def tool(f: Function | None = None, /, **traits: Unpack[Traits]) -> Tool | Callable[[Function], Tool]:
+    """Make an async function, or an async generator of text, a tool: ``@tool``, or ``@tool(…)`` with its traits.
 
     Its first parameter is a `Run`; the others, which a model fills in, need types. The docstring says what it is for,
     and under ``Args:`` what each parameter is. Where it says what type it returns, it is held to that.
 
     Args:
+        f: the function.
         traits: see `Traits`.
 
     Raises:
@@ -60,7 +69,7 @@ def tool(**traits: Unpack[Traits]) -> Callable[[Function], Tool]:
             **traits,
         )
 
-    return made
+    return made if f is None else made(f)
 
 
 def _types(f: Function) -> dict[str, Any]:
