@@ -107,7 +107,8 @@ def test_a_task_that_ended_in_a_failure_says_so() -> None:
     )
     broken_off = broken(call("a", 0, 2, marks=(0, 0.5, 1)), "upstream_closed")
     assert headline(accounted(dissect([broken_off]))).startswith(
-        "The answer broke off (upstream_closed): the user saw the first output after 0.500 s, then no more. 2.000 s end"
+        "The answer broke off (upstream_closed): the user saw the first output after 0.500 s, the last after 1.000 s,"
+        " then no more. 2.000 s end"
     )
 
 

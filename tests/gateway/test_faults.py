@@ -1,6 +1,7 @@
 """Everything an engine can do wrong: a clear error for the client, a span that names it, nothing left behind."""
 
 import json
+import re
 
 import openai
 import pytest
@@ -76,6 +77,29 @@ async def test_before_anything_was_relayed_the_client_gets_a_status(
         assert span.error == error
         assert (call.replica, call.attempts) == ("r0", 1)
         assert call.first_token is None
+
+
+async def test_a_late_engine_is_told_with_the_limit_and_with_what_had_passed() -> None:
+    async with engine_with("stall_before") as engine, serving(engine, limits=QUICK) as served:
+        with pytest.raises(openai.APIStatusError) as caught:
+            await ask(served, stream=False)
+    told = re.search(
+        r"after ([0-9.]+) s; the gateway's limit --first-byte-seconds is ([0-9.]+) s", caught.value.message
+    )
+    assert told is not None, caught.value.message
+    assert float(told[2]) == QUICK.first_byte_seconds <= float(told[1]) + 0.05
+
+
+async def test_a_call_that_no_engine_was_sent_has_used_nothing_and_that_is_known() -> None:
+    async with FakeEngine() as engine:
+        nobody = Replica(id=ReplicaId("r0"), url=engine.url)
+    async with serving(nobody) as served:
+        for _ in range(2):
+            assert (await served.ask(chat())).status in {502, 503}
+        calls = [span.work for span in await served.spans(2) if isinstance(span.work, ModelCall)]
+        assert [(call.usage.input_tokens, call.usage.output_tokens, call.cost) for call in calls] == [(0, 0, 0)] * 2
+        page = (await served.ask(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")).body
+        assert not re.search(rb"gen_ai_client_token_usage_count\{[^}]*\} [1-9]", page)
 
 
 MIDWAY: list[tuple[Fault, str]] = [

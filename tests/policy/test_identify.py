@@ -193,6 +193,7 @@ def test_users_answered_alike_each_get_one_continuation(world: World) -> None:
     both = [world.ask(chat, after=8.0) for _ in range(2)]
     assert {identity.session for identity in both} == sessions
     assert both[0].confidence == pytest.approx(0.5)
+    assert [identity.rivals for identity in both] == [1, 0]
 
 
 def test_a_failed_call_sent_again_is_the_same_task_but_only_once(world: World) -> None:

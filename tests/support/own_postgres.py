@@ -1,11 +1,13 @@
 """A PostgreSQL of a test's own, on a port of its own, that can be killed and started."""
 
 import asyncio
+import contextlib
 import os
 import pwd
 import shutil
 import signal
 import socket
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,13 +25,9 @@ _SETTINGS = {
 
 
 class OwnPostgres:
-    """Skips where PostgreSQL's programs are not installed. Leaving it leaves nothing running.
+    """Skips where PostgreSQL's programs are not installed. Leaving it leaves nothing running, and nothing behind."""
 
-    Args:
-        folder: where it keeps what it is told; its user must be able to get there.
-    """
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
         found = shutil.which("initdb") or next(
             (str(path) for place in _PLACES for path in sorted(Path(place).glob("*/bin/initdb"))), None
@@ -37,8 +35,9 @@ class OwnPostgres:
         if found is None:
             pytest.skip("initdb is not installed, and this test stops and starts a PostgreSQL of its own")
         self._programs = Path(found).resolve().parent
-        self._folder = folder / "postgres"
         self._user = _user()
+        self._folder = Path()
+        self._place = contextlib.ExitStack()
         self._running: asyncio.subprocess.Process | None = None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -49,13 +48,10 @@ class OwnPostgres:
         return f"postgresql://tester@127.0.0.1:{self._port}/postgres"
 
     async def make(self) -> None:
-        """Make the empty database."""
-        self._folder.mkdir()
+        """Make the empty database, in a folder that its user can reach, as pytest's cannot be."""
+        self._folder = Path(self._place.enter_context(tempfile.TemporaryDirectory(prefix="headway-postgres-")))
         if self._user is not None:
             shutil.chown(self._folder, self._user)
-            for parent in self._folder.parents:  # pytest's folders are their maker's alone
-                if parent.stat().st_uid == os.getuid() and parent != Path("/"):
-                    parent.chmod(parent.stat().st_mode | 0o011)
         made = await self._run(
             "initdb", "--auth", "trust", "--username", "tester", "--no-sync", "-D", str(self._folder)
         )
@@ -86,6 +82,7 @@ class OwnPostgres:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop(killed=True)
+        self._place.close()
 
     def _answers(self) -> bool:
         psycopg = pytest.importorskip("psycopg")

@@ -1,6 +1,7 @@
 from typing import get_args
 
 import pytest
+from msgspec import structs
 
 from headway.core.span import ModelCall
 from headway.core.task import Evidence, Identity, SessionId, TaskId
@@ -47,6 +48,16 @@ def test_that_a_person_opened_the_task_is_one_too() -> None:
 def test_the_way_to_be_certain_is_told_once() -> None:
     notes = joined([assigned("extends", 0.95, opens_task=True), assigned("hand_over", 0.7)])
     assert [note.count(REMEDY) for note in notes] == [0, 1]
+
+
+def test_where_two_open_tasks_fit_it_is_that_which_is_told() -> None:
+    call = assigned("tool_result", 0.5)
+    assert call.identity is not None
+    torn = structs.replace(call, identity=structs.replace(call.identity, rivals=1))
+    (note,) = joined([torn, structs.replace(torn, identity=structs.replace(call.identity, rivals=2))])
+    assert "1 by a history that another open task might go on with as well;" in note
+    assert "1 by a history that 2 other open tasks might go on with as well." in note
+    assert "altered" not in note
 
 
 @pytest.mark.parametrize("evidence", get_args(Evidence))

@@ -34,9 +34,12 @@ def test_whom_a_replica_could_not_serve_is_sent_elsewhere(kind: type[RoutePolicy
     unserved = RouteDone(replica=ReplicaId(first), task=request.task, failed=True, unserved=True, call=request.call)
     policy.observe(structs.replace(unserved, at=1.0))
     again = call("y", PROMPT, session="s")
-    assert {first, winner(policy, again, view, now=2.0)} == {"a", "b"}
+    receipt = policy.decide(again, view, 2.0).receipt
+    assert {first, receipt.winner} == {"a", "b"}
+    assert receipt.notes == (f"{first} was left out, as it could not serve this task's last call.",)
     alone = call("z", PROMPT, session="s", excluded=tuple({"a", "b"} - {first}))
-    assert winner(policy, alone, view, now=2.0) == first
+    only = policy.decide(alone, view, 2.0).receipt
+    assert (only.winner, only.notes) == (first, ())
 
 
 def test_round_robin_goes_round_whatever_the_load() -> None:

@@ -107,6 +107,7 @@ def test_a_system_block_that_changes_with_every_call_tells_no_conversations_apar
         ({"messages": []}, "`messages` is empty"),
         ({"messages": "hi"}, r"\$\.messages"),
         ({"messages": [{"role": "user"}, {"role": "tool"}]}, r"`messages\[1\]\.role` .*'tool'"),
+        ({"tools": {"name": "f"}}, r"Expected `array \| null` - at `\$\.tools`"),
         ({"messages": [7]}, r"`messages\[0\]` .*got `int`"),
     ],
 )

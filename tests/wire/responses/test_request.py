@@ -105,6 +105,7 @@ def test_sessions_that_the_body_names(fields: dict[str, Any], session: str | Non
         (b'{"input":"hi"}', "`model`"),
         (b'{"model":"m","input":7}', "`input` is neither"),
         (b'{"model":"m","input":{}}', "`input` is neither"),
+        (b'{"model":"m","input":"hi","tools":"search"}', r"Expected `array \| null` - at `\$\.tools`"),
         (b'{"model":"m","input":"hi","stream":"yes"}', r"\$\.stream"),
     ],
 )
