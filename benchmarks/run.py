@@ -11,8 +11,18 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("anatomy", "claude_folder", "identity", "levers", "gateway", "runtime", "peers", "replicas")
-SHORTER = {"explain", "gateway", "peers", "replicas", "runtime"}
+BENCHMARKS = (
+    "anatomy",
+    "claude_folder",
+    "identity",
+    "levers",
+    "gateway",
+    "runtime",
+    "agents_at_work",
+    "peers",
+    "replicas",
+)
+SHORTER = {"agents_at_work", "explain", "gateway", "peers", "replicas", "runtime"}
 """Those that know how to be quick."""
 
 

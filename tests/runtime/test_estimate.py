@@ -61,7 +61,7 @@ def test_no_wider_than_there_is_to_do() -> None:
 def test_beyond_what_was_measured_nothing_is_told() -> None:
     found = estimated("m", ([500] * 99, ""), 11, 64, Known(PACE, TEN_PLACES), priced)
     assert (found.width, found.seconds) == (64, None)
-    assert found.remarks == ("No more than 32 at once were ever measured, so how long 64 at once take is not known.",)
+    assert found.remarks == ("No more than 32 at once were measured, so how long 64 at once take is not known.",)
 
 
 def test_what_is_unknown_stays_so_and_says_what_would_tell() -> None:

@@ -28,8 +28,8 @@ async def calibrate(
 
     Args:
         run: of the task.
-        prompts: some of those that are planned, of different lengths; asked in turn. With fewer prompts than calls they
-            come again, which an engine that keeps prompts answers faster.
+        prompts: some of those that are planned, of different lengths; each width gets some from all over. With fewer
+            prompts than calls they come again, which an engine that keeps prompts answers faster.
         model: its name.
         max_tokens: most tokens of an answer.
         widths: calls at once; four or more show a knee, and none is looked for beyond the widest.
@@ -41,13 +41,14 @@ async def calibrate(
     if not prompts:
         raise BadInputError("There are no prompts to calibrate with.", fix="Give some of those that are planned.")
 
-    async def ask(item: Run, number: int) -> None:
-        await item.chat(messages(prompts[number % len(prompts)]), model=model, max_tokens=max_tokens, say=unheard)
+    async def ask(item: Run, prompt: str | Sequence[Message]) -> None:
+        await item.chat(messages(prompt), model=model, max_tokens=max_tokens, say=unheard)
 
     asked = 0
     for width in widths:
         count = _ROUNDS * max(1, width)
-        await run.map(ask, range(asked, asked + count), limit=width)
+        chosen = [prompts[(asked + number * len(prompts) // count) % len(prompts)] for number in range(count)]
+        await run.map(ask, chosen, limit=width)
         asked += count
     return await known_of(run.shared.spans, model, run.models.provider)
 

@@ -165,7 +165,7 @@ def _rate(width: int, points: Sequence[Point], bend: Knee | None) -> float | Non
     """How many times as fast as one after another: by the fit, within what was measured, else as measured."""
     if bend is not None:
         return bend.fit.rate(width) if width <= bend.highest else None
-    return next((point.rate for point in points if point.width == width), None)
+    return next((point.rate for point in points if round(point.width) == width), None)
 
 
 def _remarks(
@@ -189,11 +189,11 @@ def _remarks(
     elif None in each and speed.calls:
         remarks.append(_unsplit(speed))
     if speed.calls and bend is None:
-        seen = ", ".join(f"{point.width:g}" for point in known.points) or "none"
+        seen = ", ".join(str(round(point.width)) for point in known.points) or "none"
         remarks.append(f"Calls at fewer than four widths are recorded ({seen}), so there is no knee: see `calibrate`.")
     if bend is not None and width is not None and width > bend.highest:
         remarks.append(
-            f"No more than {bend.highest:g} at once were ever measured, so how long {width} at once take is not known."
+            f"No more than {bend.highest:.3g} at once were measured, so how long {width} at once take is not known."
         )
     if output_tokens is not None and not priced:
         remarks.append(f"The price of {model} is not known: give it by Models(…, prices=…).")

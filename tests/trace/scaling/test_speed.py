@@ -114,6 +114,16 @@ def test_calls_beside_one_another_make_the_curve() -> None:
     assert rates(points) == pytest.approx({1: 1, 2: 1})
 
 
+def test_calls_that_waited_for_others_do_not_tell_how_fast_it_reads() -> None:
+    """40 calls in a crowd take 10 s to begin, those with long prompts; the 16 alone tell: 0.5 s whatever the prompt."""
+    crowd = [call(f"c{n}", 1000.0, reads=1000 + n, ttft=10.0) for n in range(40)]
+    alone = [call(f"a{n}", 10.0 * n, reads=100 + 10 * n) for n in range(16)]
+    speed, points = measured([*crowd, *alone], "m")
+    assert (speed.calls, speed.first_token, speed.longest, speed.prefill) == (56, 0.5, 250, None)
+    assert speed.off == pytest.approx(0, abs=1e-9)
+    assert rates(points) == pytest.approx({1: 1})
+
+
 def test_what_is_no_such_call_is_left_out() -> None:
     given = call("g", 0.0)
     assert isinstance(given.work, ModelCall)

@@ -1,23 +1,26 @@
 """The throughput curve: how much work is done a second while so many calls are under way."""
 
-from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from statistics import fmean, median
 from typing import Final
 
 from msgspec import Struct
 
 _SHARE: Final = 0.01
-"""Of all measured time: a width that was seen for less is a passage from one to another."""
+_LENGTHS: Final = 10
 
 
 class Point(Struct, frozen=True):
     """What was measured at one width."""
 
     width: float
-    """Calls under way at once."""
+    """Calls under way at once, on average."""
     rate: float
-    """What is done a second."""
+    """What was done a second."""
+    seconds: float = 1.0
+    """How long that was measured: its weight."""
 
 
 class Stretch(Struct, frozen=True):
@@ -29,29 +32,63 @@ class Stretch(Struct, frozen=True):
     """How much of it there was, in whatever unit; it is taken to be done evenly."""
 
 
-def curve(stretches: Iterable[Stretch]) -> tuple[Point, ...]:
-    """Mean rate at each number of stretches under way, for the widths that were there for 1 % of the time or more.
-
-    A stretch whose width changes while it is under way tells a little of its speed at the one to the other, so a curve
-    is sharpest where the width stood still for as long as many calls took.
-    """
-    edges = sorted(
-        edge
+def crowding(stretches: Sequence[Stretch]) -> list[float]:
+    """How many were under way, on average, while each of them was, itself among them."""
+    edges = sorted({moment for piece in stretches for moment in (piece.start, piece.end)})
+    steps = Counter(piece.start for piece in stretches)
+    steps.subtract(piece.end for piece in stretches)
+    behind: dict[float, float] = {}
+    width, seconds = 0, 0.0
+    for moment, after in zip_longest(edges, edges[1:]):
+        behind[moment] = seconds
+        width += steps[moment]
+        seconds += width * ((moment if after is None else after) - moment)
+    return [
+        (behind[piece.end] - behind[piece.start]) / (piece.end - piece.start) if piece.end > piece.start else 1.0
         for piece in stretches
-        if piece.end > piece.start and piece.work > 0
-        for rate in [piece.work / (piece.end - piece.start)]
-        for edge in ((piece.start, 1, rate), (piece.end, -1, -rate))
+    ]
+
+
+def curve(stretches: Iterable[Stretch]) -> tuple[Point, ...]:
+    """Mean rate by how many stretches were under way, a point for each width of 1, 2, 3, … rounded.
+
+    Time is cut where nothing is under way, and else after ten times as long as a stretch mostly takes. Of each piece
+    the mean width and the work are taken together: what waits at its beginning is done before its end, so a piece as
+    long as that tells what is done at its width, where a moment would not. Widths of less than 1 % of all time are left
+    out.
+    """
+    pieces = [piece for piece in stretches if piece.end > piece.start and piece.work > 0]
+    if not pieces:
+        return ()
+    longest = _LENGTHS * median(piece.end - piece.start for piece in pieces)
+    sums: dict[int, list[float]] = {}
+    for seconds, waited, done in _cut(pieces, longest):
+        held = sums.setdefault(round(waited / seconds), [0.0, 0.0, 0.0])
+        held[:] = [held[0] + seconds, held[1] + waited, held[2] + done]
+    least = _SHARE * sum(seconds for seconds, _, _ in sums.values())
+    return tuple(
+        Point(waited / seconds, done / seconds, seconds)
+        for _, (seconds, waited, done) in sorted(sums.items())
+        if seconds >= least
     )
-    seconds: dict[int, float] = {}
-    done: dict[int, float] = {}
-    width, rate, since = 0, 0.0, 0.0
-    for at, group in groupby(edges, key=itemgetter(0)):
+
+
+def _cut(pieces: Sequence[Stretch], longest: float) -> Iterator[tuple[float, float, float]]:
+    """Of each piece of time its seconds, the seconds that stretches were under way in it, and the work done."""
+    rates = [(piece, piece.work / (piece.end - piece.start)) for piece in pieces]
+    edges = sorted(edge for piece, rate in rates for edge in ((piece.start, 1, rate), (piece.end, -1, -rate)))
+    width, rate, since = 0, 0.0, edges[0][0]
+    seconds = waited = done = 0.0
+    for at, step, change in edges:
         if width:
-            seconds[width] = seconds.get(width, 0.0) + at - since
-            done[width] = done.get(width, 0.0) + rate * (at - since)
-        for _, step, change in group:
-            width += step
-            rate += change
-        since = at
-    least = _SHARE * sum(seconds.values())
-    return tuple(Point(n, done[n] / seconds[n]) for n in sorted(seconds) if seconds[n] >= least and done[n] > 0)
+            seconds, waited, done = seconds + at - since, waited + width * (at - since), done + rate * (at - since)
+        width, rate, since = width + step, rate + change if width + step else 0.0, at
+        if seconds and (not width or seconds >= longest):
+            yield seconds, waited, done
+            seconds = waited = done = 0.0
+
+
+def weights(points: Sequence[Point]) -> list[float]:
+    """What each point counts for, 1 on average: by how long it was measured."""
+    mean = fmean(point.seconds for point in points)
+    return [point.seconds / mean for point in points]

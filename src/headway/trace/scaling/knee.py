@@ -41,7 +41,7 @@ class Knee(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """In words."""
-        seen = f"{self.lowest:g} to {self.highest:g} at once were measured"
+        seen = f"{self.lowest:.3g} to {self.highest:.3g} at once were measured"
         match self.fit:
             case Segments(bend=bend):
                 shape = f"more brings hardly any more from {bend:.3g} on, as where there are so many places"

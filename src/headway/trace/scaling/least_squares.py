@@ -16,18 +16,22 @@ class Fitted(Struct, frozen=True):
 
     coefficients: tuple[float, ...]
     rest: float
-    """Sum of the squares of what is left of the targets."""
+    """Weighted sum of the squares of what is left."""
 
 
-def fit(rows: Sequence[Sequence[float]], targets: Sequence[float], positive: Sequence[int] = ()) -> Fitted | None:
-    """Coefficients by which the rows come nearest to the targets; ``None``: the rows do not tell them apart.
+def fit(rows: Sequence[Sequence[float]], weights: Sequence[float], positive: Sequence[int] = ()) -> Fitted | None:
+    """Coefficients by which the rows come nearest to 1; ``None``: the rows do not tell them apart.
+
+    A row divided by what it should come to has to come to 1; what is left is then the relative error.
 
     Args:
         rows: a value for each coefficient; a few of them, since all subsets of ``positive`` are tried.
-        targets: as many.
+        weights: what the square of each row's error counts for.
         positive: which coefficients must be 0 or more. The best fit has some of them at 0 and is, in the others,
             the best without the rule (Lawson & Hanson, Solving Least Squares Problems, 23): all subsets are tried.
     """
+    targets = [sqrt(weight) for weight in weights]
+    rows = [[value * target for value in row] for row, target in zip(rows, targets, strict=True)]
     columns = range(len(rows[0])) if rows else range(0)
     best: Fitted | None = None
     for count in range(len(positive) + 1):

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.trace.scaling.curve import Point
+from headway.trace.scaling.curve import Point, weights
 from headway.trace.scaling.least_squares import Fitted, fit
 
 _FEWEST: Final = 4
@@ -40,7 +40,7 @@ def fit_segments(points: Sequence[Point]) -> Segments | None:
     no bend.
     """
     widths = sorted({point.width for point in points})
-    if len(widths) < _FEWEST:
+    if len({round(width) for width in widths}) < _FEWEST:
         return None
     rough = [(width, fitted) for width in widths if (fitted := _bent(points, width)) is not None]
     if not rough:
@@ -73,4 +73,4 @@ def _between(points: Sequence[Point], low: float, high: float) -> tuple[float, F
 def _bent(points: Sequence[Point], bend: float) -> Fitted | None:
     """Two lines that meet there; ``None``: nothing lies beyond."""
     rows = [(min(point.width, bend) / point.rate, max(0.0, point.width - bend) / point.rate) for point in points]
-    return fit(rows, [1.0] * len(rows))
+    return fit(rows, weights(points))

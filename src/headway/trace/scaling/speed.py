@@ -8,18 +8,21 @@ from msgspec import Struct, structs
 
 from headway.core.span import ModelCall, Span
 from headway.core.task import SpanId, TaskId
-from headway.trace.scaling.curve import Point, Stretch, curve
+from headway.trace.scaling.curve import Point, Stretch, crowding, curve
 from headway.trace.stats import Line
 from headway.trace.stats import fit as line_through
 
 _REACH: Final = 2.0
 """Where a time to first token is no line over the prompt's length, it holds for prompts so many times the longest."""
+_CALM: Final = 16
+_CALM_SHARE: Final = 0.25
+"""Calls that speed is told by: the least crowded quarter, or 16 where that is more."""
 _LINE: Final = 8
 """Calls, of fewer of which a line is a guess."""
 
 
 class Speed(Struct, frozen=True, kw_only=True):
-    """What calls of one model took. Seconds and tokens; ``None`` is unknown."""
+    """What calls of one model take while few others are under way. Seconds and tokens; ``None`` is unknown."""
 
     calls: int = 0
     """Whole, unfailed calls that it is known by."""
@@ -40,10 +43,10 @@ class Speed(Struct, frozen=True, kw_only=True):
     tokens_a_char: float | None = None
     """Prompt tokens for each character of the messages."""
     off: float | None = None
-    """Median of |measured - told| / measured over the calls, told by `seconds`."""
+    """Median of |measured - told| / measured over such calls, told by `seconds`."""
 
     def seconds(self, input_tokens: float | None, output_tokens: float | None) -> float | None:
-        """What a call takes beside as many others as those had that were measured.
+        """What a call takes while few others are under way.
 
         Args:
             input_tokens: that are not in a cache.
@@ -97,12 +100,20 @@ def measured(spans: Iterable[Span], model: str, provider: str | None = None) -> 
         provider: by OpenTelemetry's names; ``None``: whichever.
     """
     calls = _calls(spans, model, provider)
-    speed = _speed(calls)
+    calm = _calm(calls)
+    speed = _speed(calls, calm)
     told = [(call, speed.seconds(call.fresh, call.call.usage.output_tokens)) for call in calls]
-    known = [(call, seconds) for call, seconds in told if seconds]
-    off = [abs(1 - seconds / (call.end - call.start)) for call, seconds in known]
-    points = curve(Stretch(call.start, call.end, seconds) for call, seconds in known)
+    points = curve(Stretch(call.start, call.end, seconds) for call, seconds in told if seconds)
+    told = [(call, speed.seconds(call.fresh, call.call.usage.output_tokens)) for call in calm]
+    off = [abs(1 - seconds / (call.end - call.start)) for call, seconds in told if seconds]
     return structs.replace(speed, off=median(off) if off else None), points
+
+
+def _calm(calls: Sequence[_Call]) -> list[_Call]:
+    """Those beside which the fewest others were under way: how calls slow each other is the curve's to tell."""
+    crowds = crowding([Stretch(call.start, call.end, 0.0) for call in calls])
+    by_crowd = sorted(range(len(calls)), key=crowds.__getitem__)
+    return [calls[at] for at in by_crowd[: max(_CALM, int(_CALM_SHARE * len(calls)))]]
 
 
 def _calls(spans: Iterable[Span], model: str, provider: str | None) -> list[_Call]:
@@ -125,21 +136,19 @@ def _calls(spans: Iterable[Span], model: str, provider: str | None) -> list[_Cal
     return calls
 
 
-def _speed(calls: Sequence[_Call]) -> Speed:
-    firsts = [first for call in calls if (first := call.first) is not None]
-    gaps = [gap for call in calls if (gap := call.gap) is not None]
+def _speed(calls: Sequence[_Call], calm: Sequence[_Call]) -> Speed:
+    firsts = [first for call in calm if (first := call.first) is not None]
+    gaps = [gap for call in calm if (gap := call.gap) is not None]
     written = [tokens for call in calls if (tokens := call.call.usage.output_tokens) is not None]
     whole = [
-        (float(tokens), call.end - call.start)
-        for call in calls
-        if (tokens := call.call.usage.output_tokens) is not None
+        (float(tokens), call.end - call.start) for call in calm if (tokens := call.call.usage.output_tokens) is not None
     ]
     line = line_through(whole, least=_LINE)
-    overhead, prefill = _reading(calls)
+    overhead, prefill = _reading(calm)
     return Speed(
         calls=len(calls),
         first_token=median(firsts) if firsts else None,
-        longest=max((call.fresh for call in calls if call.first is not None and call.fresh is not None), default=None),
+        longest=max((call.fresh for call in calm if call.first is not None and call.fresh is not None), default=None),
         overhead=overhead,
         prefill=prefill,
         token=median(gaps) if gaps else None,

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from headway.trace.scaling.curve import Point
+from headway.trace.scaling.curve import Point, weights
 from headway.trace.scaling.least_squares import fit
 
 _COEFFICIENTS: Final = 3
@@ -47,13 +47,14 @@ def fit_usl(points: Sequence[Point]) -> Usl | None:
     k counts only if it betters the fit by more than noise would in 19 of 20 cases (F-test), so that noise does not give
     a peak to a curve that flattens. ``None`` for fewer than four widths.
     """
-    if len({point.width for point in points}) <= _COEFFICIENTS:
+    if len({round(point.width) for point in points}) <= _COEFFICIENTS:
         return None
     rows = [
         (point.rate / point.width, *(point.rate * (point.width - 1) / point.width * k for k in (1, point.width)))
         for point in points
     ]
-    whole, plain = fit(rows, [1.0] * len(rows), (0, 1, 2)), fit([row[:2] for row in rows], [1.0] * len(rows), (0, 1))
+    heavy = weights(points)
+    whole, plain = fit(rows, heavy, (0, 1, 2)), fit([row[:2] for row in rows], heavy, (0, 1))
     if whole is None or plain is None:
         return None
     spare = len(points) - _COEFFICIENTS
