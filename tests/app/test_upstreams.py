@@ -32,6 +32,10 @@ def test_what_a_provider_speaks() -> None:
     assert replica.speaks == ("anthropic-messages", "anthropic-count-tokens")
 
 
+def test_what_an_engine_is() -> None:
+    assert [read(f"http://127.0.0.1:1{kind}")[0].engine for kind in ("", ",kind=llama.cpp")] == ["openai", "llama.cpp"]
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
@@ -46,6 +50,7 @@ def test_what_a_provider_speaks() -> None:
         ("http://me:secret@x/v1", "credentials do not belong"),
         ("http://x,model=", "cannot read 'model='"),
         ("http://x,speaks=latin", "'latin' is no dialect; there are openai-chat"),
+        ("http://x,kind=vllm", "'openai'"),
         ("http://x,colour=red", "cannot read 'colour=red'"),
         ("http://x,key-env=NOT_SET", "NOT_SET is not set"),
     ],

@@ -6,7 +6,6 @@ from typing import Any
 from serving import Ids, Served, chat, serving
 
 from headway.core.clock import SystemClock
-from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall
 from headway.gateway.fake import FakeEngine, Reply
 from headway.gateway.leading import Leading, LeadRules
@@ -159,24 +158,20 @@ async def test_a_deadline_holds_for_who_waits() -> None:
     assert len(engine.requests) == 1
 
 
-async def test_what_is_short_another_replicas_or_an_engines_without_a_shared_cache_waits_for_nobody() -> None:
+async def test_what_is_short_or_another_replicas_waits_for_nobody() -> None:
     fan, (first, gate) = Fan(), held()
-    async with FakeEngine(lambda _: first) as engine, FakeEngine(lambda _: first) as other:
-        slots = Replica(id=ReplicaId("r0"), url=engine.url, engine="llama.cpp")
-        async with serving(slots, passes=fan.passes, identifier=fan.identifier) as served:
-            branches = [fan.branch(served, number) for number in range(3)]
-            await engine.until(lambda: engine.active == 3)
-            gate.set()
-            await asyncio.gather(*branches)
-        gate.clear()
-        async with serving(engine, other, passes=fan.passes, identifier=fan.identifier) as served:
-            branches = [fan.branch(served, number) for number in range(2)]
-            await engine.until(lambda: engine.active == 1)
-            await other.until(lambda: other.active == 1)
-            short = [asyncio.create_task(served.raw(chat(CLOSE, stream=True))) for _ in range(4)]
-            await engine.until(lambda: engine.active == 3)
-            gate.set()
-            await asyncio.gather(*branches, *short)
+    async with (
+        FakeEngine(lambda _: first) as engine,
+        FakeEngine(lambda _: first) as other,
+        serving(engine, other, passes=fan.passes, identifier=fan.identifier) as served,
+    ):
+        branches = [fan.branch(served, number) for number in range(2)]
+        await engine.until(lambda: engine.active == 1)
+        await other.until(lambda: other.active == 1)
+        short = [asyncio.create_task(served.raw(chat(CLOSE, stream=True))) for _ in range(4)]
+        await engine.until(lambda: engine.active == 3)
+        gate.set()
+        await asyncio.gather(*branches, *short)
 
 
 async def test_a_leader_that_is_sent_again_leads_anew() -> None:

@@ -20,8 +20,10 @@ def test_a_fan_out_follows_its_first_branch() -> None:
     assert flights.decide(one, A, branch(1), {}, 0.0) == Lead()
     assert flights.decide(two, A, branch(2), {}, 0.0) == Follow(one, 1500)
     assert flights.decide(three, A, branch(3), {}, 0.1) == Follow(one, 1500)
+    assert flights.followers(one) == (two, three), "asking lets nobody go"
+    assert flights.followers(two) == ()
     assert flights.released(one) == (two, three)
-    assert flights.released(one) == ()
+    assert flights.released(one) == flights.followers(one) == ()
 
 
 def test_who_leads_only_at_another_replica_leads_nobody_here() -> None:

@@ -32,6 +32,7 @@ from headway.gateway.metrics import Metrics
 from headway.gateway.naming import Naming
 from headway.gateway.own import Own, Wish
 from headway.gateway.pinning import Pinning
+from headway.gateway.priming import Priming
 from headway.gateway.responses import TEXT, Failure, failure
 from headway.gateway.server import ClientConnection
 from headway.gateway.telemetry import Telemetry
@@ -136,6 +137,8 @@ class Gateway:
     def _join(self, passes: Passes) -> None:
         """Have parts that were made apart know of each other."""
         self.own.offer("metrics", self._own_metrics)
+        if passes.leading is not None:
+            passes.leading.priming = Priming(self.upstream.fetch)
         if passes.turns is not None:
             passes.turns.breakers = passes.breakers
             passes.turns.whereabouts = passes.whereabouts

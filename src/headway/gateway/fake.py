@@ -6,6 +6,7 @@ every wait can be an event, so that a test needs no sleep.
 
 import asyncio
 import contextlib
+import re
 import socket
 import struct
 from collections.abc import Callable
@@ -25,10 +26,12 @@ from headway.gateway.fake_reply import (
     failure,
     head,
 )
+from headway.gateway.fake_slots import FakeSlots
 from headway.wire.openai import ToolCall
 
 __all__ = ["FakeEngine", "Fault", "Reply", "ToolCall", "echo"]
 
+_CHANGING = re.compile(r"/slots/(\d+)\?action=(save|restore)")
 _SECRET = {"authorization", "api-key", "x-api-key", "cookie", "proxy-authorization"}
 
 
@@ -40,6 +43,7 @@ class FakeEngine:
             the context raises the error again.
         models: names that ``/v1/models`` lists; any name is answered.
         api_key: when given, requests without it as their bearer token get a 401.
+        slots: when given, it has that many, as llama.cpp does, and no more calls at once.
     """
 
     def __init__(
@@ -48,8 +52,10 @@ class FakeEngine:
         *,
         models: tuple[str, ...] = ("fake",),
         api_key: str | None = None,
+        slots: int | None = None,
     ) -> None:
         self.script = script
+        self.slots = None if slots is None else FakeSlots(slots)
         self.models = models
         self.api_key = api_key
         self.health = 200
@@ -164,10 +170,15 @@ class FakeEngine:
             self._script_error = error
             return Reply(status=500, error="the script raised"), body
 
-    def look_up(self, path: str) -> tuple[int, str, bytes]:
+    def look_up(self, path: str, raw: bytes = b"") -> tuple[int, str, bytes]:
         """Status, content type and body of everything that is not a chat completion."""
         self.probes.append(path)
         self.changed()
+        if self.slots is not None and path == "/slots":
+            return 200, "application/json", self.slots.state()
+        if self.slots is not None and (changing := _CHANGING.fullmatch(path)) is not None:
+            status, body = self.slots.change(int(changing[1]), changing[2], msgspec.json.decode(raw)["filename"])
+            return status, "application/json", body
         match path:
             case "/health" | "/v1/health":
                 return self.health, "application/json", b'{"status":"ok"}'
@@ -239,9 +250,10 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()  # a pipelined request; no client of ours sends one
             return
         self._last = not self._parser.should_keep_alive()
-        path = self._url.decode("latin-1").partition("?")[0]
+        target = self._url.decode("latin-1")
+        path = target.partition("?")[0]
         if path != "/v1/chat/completions":
-            status, kind, body = self._engine.look_up(path)
+            status, kind, body = self._engine.look_up(target if "?action=" in target else path, self._body)
             self._transport.write(head(status, {"content-length": str(len(body))}, kind) + body)
             if self._last:
                 self._transport.close()
@@ -258,6 +270,8 @@ class _Connection(asyncio.Protocol):
         return task
 
     async def _answer(self, reply: Reply, request: dict[str, Any]) -> None:
+        slots = self._engine.slots
+        slot = None if slots is None else slots.begin(request)
         self._engine.active += 1
         self._engine.changed()
         try:
@@ -272,6 +286,8 @@ class _Connection(asyncio.Protocol):
                 self._transport.close()
         finally:
             self._engine.active -= 1
+            if slots is not None and slot is not None:
+                slots.end(slot, "".join(reply.pieces))
             self._engine.changed()
 
     async def _whole(self, reply: Reply, request: dict[str, Any]) -> None:

@@ -3,15 +3,18 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, Protocol
 
 from msgspec import Struct, structs
 
 from headway.core.clock import Clock
+from headway.core.errors import UpstreamError
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.task import SpanId
 from headway.gateway.exposition import family
 from headway.gateway.journal import CallRecord
+from headway.gateway.priming import Priming
 from headway.policy.leader import LEAST, LONGEST, Follow, SingleFlight
 from headway.policy.lengths import Prefix
 
@@ -19,6 +22,8 @@ _WARM_SECONDS: Final = 300.0
 """For how long a prefix that was computed counts as cached."""
 _WARM: Final = 20_000
 """Prefixes that are remembered so."""
+_TELLING: Final = 64
+"""Tokens of a prompt, from which on the time to compute it says how fast an engine computes."""
 
 
 class LeadRules(Struct, frozen=True, kw_only=True):
@@ -52,8 +57,19 @@ class _Held(Struct, eq=False):
     timer: asyncio.TimerHandle
 
 
+class _Answering(Struct, eq=False):
+    """A call that leads at an engine whose slots are primed when it has ended."""
+
+    replica: Replica
+    timer: asyncio.TimerHandle | None = None
+    """Until its followers have waited for as long as priming would save them."""
+
+
 class Leading:
     """Who goes first, at each replica; used from one event loop only.
+
+    Of llama.cpp each slot has a cache of its own. There followers wait until the first has ended, and then the slots
+    are primed; but no longer than it would take them to compute the common beginning themselves.
 
     Args:
         rules: for which calls, and how long.
@@ -68,6 +84,12 @@ class Leading:
         self._flights = SingleFlight(rules.tokens, rules.longest)
         self._held: dict[SpanId, _Held] = {}
         self._warm: OrderedDict[tuple[ReplicaId, int], float] = OrderedDict()
+        self._answering: dict[SpanId, _Answering] = {}
+        self._pace: dict[ReplicaId, float] = {}
+        """Seconds for a token of a prompt, as engines say."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.priming: Priming | None = None
+        """Primes slots; ``None``: at engines whose slots share nothing nobody waits."""
         self.followed = 0
         self.overdue = 0
 
@@ -77,11 +99,8 @@ class Leading:
         return len(self._held)
 
     def holds(self, follower: Follower, record: CallRecord, replica: Replica, now: float) -> bool:
-        """Whether a call on its way to ``replica`` waits for another; it is told when it does no more.
-
-        Of llama.cpp each slot has a cache of its own, so there nobody gains by waiting.
-        """
-        if replica.engine == "llama.cpp":
+        """Whether a call on its way to ``replica`` waits for another; it is told when it does no more."""
+        if replica.engine == "llama.cpp" and (self.priming is None or not self.priming.able(replica)):
             return False
         prompt = self._prompts(record.span)
         if not prompt or prompt[-1][1] < self._rules.tokens:
@@ -92,16 +111,17 @@ class Leading:
             return False
         timer = asyncio.get_running_loop().call_later(self._rules.longest, self._late, record.span)
         self._held[record.span] = _Held(follower, record, replica, verdict.leader, verdict.shared, now, timer)
+        self._bound(verdict.leader)
         return True
 
-    def begun(self, record: CallRecord, replica: ReplicaId, now: float) -> None:
+    def begun(self, record: CallRecord, replica: Replica, now: float) -> None:
         """Its answer begins, so its prompt is in the replica's cache."""
-        for digest, tokens in self._prompts(record.span):
-            if tokens >= self._rules.tokens:
-                self._warm.pop((replica, digest), None)
-                self._warm[replica, digest] = now
-        while len(self._warm) > _WARM:
-            self._warm.popitem(last=False)
+        if replica.engine == "llama.cpp":
+            if self.priming is not None and self.priming.able(replica):
+                self._answering[record.span] = _Answering(replica)
+                self._bound(record.span)
+            return
+        self._note_warm(self._prompts(record.span), replica.id, now)
         self.ended(record)
 
     def ended(self, record: CallRecord) -> None:
@@ -110,8 +130,23 @@ class Leading:
         if own is not None:
             own.timer.cancel()
             self._flights.left(record.span, own.leader)
-        for call in self._flights.released(record.span):
-            self._let_go(call)
+        answering = self._answering.pop(record.span, None)
+        if answering is not None:
+            if answering.timer is not None:
+                answering.timer.cancel()
+            self._learn(record, answering.replica)
+            if record.error is None and self.priming is not None and self._flights.followers(record.span):
+                task = asyncio.get_running_loop().create_task(self._prime(self.priming, record, answering.replica))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                return
+        self._release(record.span)
+
+    async def close(self) -> None:
+        """Prime no more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def families(self) -> Iterator[str]:
         """For the page of metrics."""
@@ -121,6 +156,59 @@ class Leading:
             "Calls that waited for another to compute a common prompt, by how that ended.",
             [({"outcome": "followed"}, self.followed), ({"outcome": "overdue"}, self.overdue)],
         )
+        if self.priming is not None and self.priming.primed:
+            yield from family(
+                "headway_slots_primed_total",
+                "counter",
+                "Slots of llama.cpp into which was read what another had computed.",
+                [({}, self.priming.primed)],
+            )
+
+    def _bound(self, leader: SpanId) -> None:
+        """See to it that the followers of one that answers wait no longer than it is worth."""
+        answering, followers = self._answering.get(leader), self._flights.followers(leader)
+        if answering is None or answering.timer is not None or not followers:
+            return
+        pace = self._pace.get(answering.replica.id)
+        if pace is not None:
+            seconds = len(followers) * pace * max(self._held[call].shared for call in followers)
+            answering.timer = asyncio.get_running_loop().call_later(
+                seconds, partial(self._release, leader, overdue=True)
+            )
+
+    def _learn(self, record: CallRecord, replica: Replica) -> None:
+        told = None if record.answer is None else record.answer.engine
+        if told is not None and told.prefill_tokens >= _TELLING:
+            self._pace[replica.id] = told.prefill_seconds / told.prefill_tokens
+
+    async def _prime(self, priming: Priming, record: CallRecord, replica: Replica) -> None:
+        """Copy what a leader has computed for those who follow it; one of them finds the leader's own slot."""
+        usage = None if record.answer is None else record.answer.usage
+        tokens = None
+        if usage is not None and usage.input_tokens is not None and usage.output_tokens is not None:
+            tokens = usage.input_tokens + usage.output_tokens
+        wanted, primed = len(self._flights.followers(record.span)) - 1, 0
+        try:
+            primed = await priming.spread(replica, tokens, wanted) if wanted else 0
+        except UpstreamError:
+            pass  # they compute it themselves
+        finally:
+            if primed:
+                self._note_warm(self._prompts(record.span), replica.id, self._clock.now())
+            self._release(record.span, overdue=primed < min(wanted, 1), again=False)
+
+    def _note_warm(self, prompt: tuple[Prefix, ...], replica: ReplicaId, now: float) -> None:
+        for digest, tokens in prompt:
+            if tokens >= self._rules.tokens:
+                self._warm.pop((replica, digest), None)
+                self._warm[replica, digest] = now
+        while len(self._warm) > _WARM:
+            self._warm.popitem(last=False)
+
+    def _release(self, leader: SpanId, *, overdue: bool = False, again: bool = True) -> None:
+        """``overdue``: they have waited in vain; ``again``: they may wait for one of themselves."""
+        for call in self._flights.released(leader):
+            self._let_go(call, overdue=overdue, again=again)
 
     def _is_warm(self, replica: ReplicaId, digest: int, now: float) -> bool:
         since = self._warm.get((replica, digest))
@@ -132,7 +220,7 @@ class Leading:
             self._flights.left(call, held.leader)
             self._let_go(call, overdue=True)
 
-    def _let_go(self, call: SpanId, *, overdue: bool = False) -> None:
+    def _let_go(self, call: SpanId, *, overdue: bool = False, again: bool = True) -> None:
         held = self._held.pop(call, None)
         if held is None:
             return
@@ -147,6 +235,6 @@ class Leading:
             note = f"It waited {waited:.3f} s for a call that begins with the same {held.shared:,} tokens."
             held.record.receipt = structs.replace(receipt, notes=(*receipt.notes, note))
         try:
-            held.follower.lead(held.replica, now, wait=not overdue)
+            held.follower.lead(held.replica, now, wait=again and not overdue)
         except Exception as error:  # noqa: BLE001 - it is this call's fault and no other's
             held.follower.met(error)

@@ -143,7 +143,7 @@ class Sending(Attempts):
         self._stop_waiting()
         passes = self._errand.wiring.passes
         if passes.leading is not None:
-            passes.leading.begun(self._errand.record, attempt.replica.id, now)
+            passes.leading.begun(self._errand.record, attempt.replica, now)
         hedging = passes.hedging
         if hedging is not None and (kind := self._kind()) is not None:
             hedging.hedger.observe(kind, now - attempt.sent)
@@ -336,8 +336,6 @@ class Sending(Attempts):
         """The call has ended: write down what was learnt, and give back what it held."""
         if self._timer is not None:
             self._stop_waiting()
-        if self._errand.wiring.passes.leading is not None:
-            self._leads_no_more()
         if self._overdue is not None:
             self._overdue.cancel()
         attempt, self._attempt = self._attempt, None
@@ -350,6 +348,7 @@ class Sending(Attempts):
             if (race := self._race) is not None:
                 self._race = None
                 self._release(race.rival, failed=True)
+            self._leads_no_more()
 
     # --- within
 

@@ -57,6 +57,7 @@ class Upstream:
         *,
         timeout: float = 5.0,  # noqa: ASYNC109 - a bound on the whole, kept by asyncio.timeout below
         authorization: bytes | None = None,
+        beside: bool = False,
     ) -> tuple[int, bytes]:
         """One small request on a connection of its own, so that what it says of the replica is true now.
 
@@ -67,6 +68,7 @@ class Upstream:
             body: JSON, or nothing.
             timeout: seconds for connecting and the whole answer.
             authorization: sent where the replica has no key of its own.
+            beside: ``path`` lies beside the replica's /v1 and not below it.
 
         Returns:
             Status and body.
@@ -75,7 +77,8 @@ class Upstream:
             UpstreamError: no complete answer came in time.
         """
         pool = self.pool(replica)
-        lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (method.encode(), pool.base_path, path.encode(), pool.host)]
+        base = pool.base_path.removesuffix(b"/v1") if beside else pool.base_path
+        lines = [b"%b %b%b HTTP/1.1\r\nhost: %b\r\n" % (method.encode(), base, path.encode(), pool.host)]
         lines += [b"%b: %b\r\n" % header for header in _keys(replica, authorization)]
         if body:
             lines.append(b"content-type: application/json\r\n")

@@ -90,6 +90,11 @@ class SingleFlight:
                 del self._leaders[flight.replica, digest]
         return tuple(flight.followers)
 
+    def followers(self, call: SpanId) -> tuple[SpanId, ...]:
+        """Those who wait for ``call``, which goes on leading."""
+        flight = self._flights.get(call)
+        return () if flight is None else tuple(flight.followers)
+
     def left(self, call: SpanId, leader: SpanId) -> None:
         """A follower is gone."""
         flight = self._flights.get(leader)
