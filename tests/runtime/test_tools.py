@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from runs import Gate, in_a_run
 
 from headway.core.clock import VirtualClock
@@ -273,6 +274,42 @@ async def test_when_an_item_is_tried_again_its_tools_do_not_act_again() -> None:
 
 
 @pytest.mark.parametrize(
+    ("traits", "call_id", "anew"),
+    [
+        (Traits(purity="reads"), None, True),
+        (Traits(purity="reads"), "c", False),
+        (Traits(idempotent=True), None, True),
+        (Traits(), None, False),
+    ],
+    ids=["code", "a model", "code, idempotent", "code, acts"],
+)
+async def test_who_fails_is_called_anew_for_code_but_a_model_is_told_the_same(
+    traits: Traits, call_id: str | None, anew: bool
+) -> None:
+    calls = 0
+
+    async def works(_run: Run, _given: dict[str, Any]) -> str:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise OSError("for now")
+        return "done"
+
+    thing = structs.replace(made(works, **traits), cost=Amount(calls=1))
+
+    async def item(run: Run, _: int) -> str:
+        result = await thing.use(run, {}, call_id=call_id)
+        if result.failed:
+            raise ValueError(result.text)
+        return result.text
+
+    async def body(run: Run) -> tuple[list[str], int]:
+        return list(await run.map(item, [0], retries=1, tolerate=1)), run.purse.spent.calls
+
+    assert await in_a_run(body) == ((["done"], 2) if anew else ([], 1))
+
+
+@pytest.mark.parametrize(
     ("traits", "again"),
     [
         (Traits(), False),
@@ -301,7 +338,7 @@ async def test_after_a_crash_only_what_may_be_repeated_is(traits: Traits, again:
 
     @task()
     async def body(run: Run, work: Tool) -> str:
-        return (await work.use(run, {})).text
+        return (await work.use(run, {}, call_id="c")).text
 
     async with GroupedLedger(SqliteTable(tmp_path / "l.db")) as ledger, Runtime(ledger=ledger) as runtime:
         started = runtime.resume(TaskId("t"), body, made(dies, **traits))

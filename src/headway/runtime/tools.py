@@ -123,16 +123,20 @@ class Tool(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     async def use(self, run: Run, arguments: str | Mapping[str, Any], *, call_id: str | None = None) -> ToolResult:
         """Call it, once in this task: see `Run.once`. Whatever goes wrong in it is a result that failed.
 
+        A failure that a model is told of is kept like any result, so that the model is told the same when the task is
+        taken up again. One that only code sees is not, if the tool may be repeated: the next attempt calls it anew.
+
         Args:
             run: whose call it is; the tool gets a run of its own below it.
             arguments: as JSON, as a model writes them, or decoded.
-            call_id: the model's name for the call.
+            call_id: the model's name for the call; ``None``: no model asked for it.
 
         Raises:
             InDoubtError: it was under way when the task's process died, acts, and is not idempotent.
             OverBudgetError: the budget does not hold its cost.
         """
         place, name = run.unique(self.name), f"execute_tool {self.name}"
+        again = "never" if self.purity == "acts" and not self.idempotent else "repeat"
         try:
             asked = decoded(self.name, arguments)
             given = self.read(asked)
@@ -154,10 +158,14 @@ class Tool(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
             if key is not None and kept is None and not result.failed:
                 until = None if self.fresh is None else now() + self.fresh
                 run.shared.results.keep(key, result.text, until)
+            if result.failed and call_id is None and again == "repeat":
+                raise _NotKeptError(result)
             return Paid(result, self.cost if kept is None else NOTHING)
 
-        again = "never" if self.purity == "acts" and not self.idempotent else "repeat"
-        return await run.once(name, asked, make, ToolResult, most=self.cost, again=again)
+        try:
+            return await run.once(name, asked, make, ToolResult, most=self.cost, again=again)
+        except _NotKeptError as error:
+            return error.result
 
     def _key(self, run: Run, asked: Mapping[str, Any]) -> tuple[object, ...] | None:
         """Under what its result is kept; ``None``: it is not."""
@@ -205,6 +213,14 @@ class Tool(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
                     heard.stopped = True
                     return
                 await asyncio.sleep(0)  # a stream that never waits would let nobody else work
+
+
+class _NotKeptError(Exception):
+    """A failure that the next attempt may do without."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.text)
+        self.result = result
 
 
 class _Heard:
