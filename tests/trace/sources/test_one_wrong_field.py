@@ -40,6 +40,7 @@ FILES: Final = {
     "traces/openhands/events.jsonl": set[str](),
     "traces/openhands_llm_logs/litellm_proxy__anthropic__claude-sonnet-4-20250514-1757015025.972.json": set[str](),
     "traces/other_agents/agent-sessions_copilot_small.jsonl": set[str](),
+    "traces/other_agents/agent-sessions_kimi_assistant_tools.jsonl": set[str](),
     "traces/other_agents/agentsview_session-5de701fc-7454-4858-a249-95cac4fd3b51.jsonl": set[str](),
     "traces/swe_agent/function_calling_simple.traj": set[str](),
     "traces/tracelab/sanitized_round_trace.jsonl": {"round_index"},
@@ -49,6 +50,8 @@ FILES: Final = {
 }
 """Small files of all formats, and the fields without which nothing can be told of what they are about: when it began,
 which it is, by what others are recognised."""
+_ANYTHING: Final = "payload.result."
+"""What a tool gave back may be anything, so that no field of it is of a wrong type."""
 _DERIVED: Final = 0.1
 """Seconds by which a time that is derived for want of a measured one may be longer."""
 
@@ -109,9 +112,9 @@ def _numbers(records: list[Any]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for number, record in enumerate(records):
         for path in _leaves(record, (number,)):
-            found.setdefault(
-                "".join("[]" if isinstance(step, int) else f".{step}" for step in path[1:]).lstrip("."), path
-            )
+            place = "".join("[]" if isinstance(step, int) else f".{step}" for step in path[1:]).lstrip(".")
+            if not place.startswith(_ANYTHING):
+                found.setdefault(place, path)
     return found
 
 

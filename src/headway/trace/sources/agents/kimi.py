@@ -141,10 +141,12 @@ class _Log:
     def __init__(self, name: str) -> None:
         self._dialogue = Dialogue("kimi", name, "kimi")
         self._call: _Call | None = None
+        self._latest: float | None = None
 
     def feed(self, line: _Line) -> None:
         """Take the next line."""
-        at = None if line.time is None else line.time / 1000
+        at = self._latest if line.time is None else line.time / 1000  # no earlier than the line before
+        self._latest = at
         kind, call = line.type, self._call
         if kind == "turn.prompt":
             self._close()

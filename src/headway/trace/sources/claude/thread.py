@@ -210,7 +210,7 @@ class Thread:
         attempts = self._failures + 1 if self._failures else None
         self._failures = 0
         self._answers.add(key)
-        entry = turn.draft.call(span_id(turn.key, key), start, when, ModelCall(model=self._model))
+        entry = turn.draft.call(span_id(turn.key, key), start, at, ModelCall(model=self._model))
         return Answer(entry, key, self._model, prompt, attempts)
 
     def _close(self) -> None:

@@ -318,7 +318,7 @@ class Thread:
             turn.draft.remarks.append(_LONG)
         prompt = tuple(known) if 0 < len(known) <= LONGEST else None
         number = str(len(turn.draft.entries))
-        entry = turn.draft.call(span_id(turn.key, "call", number), start, when, ModelCall(model=self._model))
+        entry = turn.draft.call(span_id(turn.key, "call", number), start, at, ModelCall(model=self._model))
         call = Call(entry, self._model, self._provider, prompt, self._failures + 1 if self._failures else None)
         self._failures = 0
         turn.first = turn.first or call
