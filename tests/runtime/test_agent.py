@@ -328,6 +328,35 @@ async def test_an_agent_that_is_stopped_is_not_tried_again_for_nothing() -> None
     assert len(engine.requests) == 1
 
 
+async def test_an_agent_whose_endpoint_fails_goes_on_where_it_was_when_it_is_tried_again() -> None:
+    acted: list[int] = []
+
+    @tool
+    async def act(run: Run, number: int) -> str:
+        """Do something once."""
+        del run
+        acted.append(number)
+        if number == 2:
+            raise OSError("it cannot be done")
+        return "done"
+
+    script = [
+        calls(("act", '{"number": 1}'), ("act", '{"number": 2}')),
+        Reply(status=500),
+        calls(("act", '{"number": 3}')),
+        says("all done"),
+    ]
+
+    async def body(run: Run) -> list[str]:
+        return await run.map(Agent("fake", [act]), ["go"], retries=1)
+
+    async with engine_and_runtime(script) as (engine, runtime):
+        assert await start(runtime, body) == ["all done"]
+    assert sorted(acted) == [1, 2, 3]
+    assert len(engine.requests) == 4
+    assert engine.requests[2] == engine.requests[1]
+
+
 async def test_an_agent_is_held_to_the_budget() -> None:
     agent = Agent("fake", [look])
 
