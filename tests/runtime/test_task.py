@@ -149,6 +149,31 @@ async def test_a_task_that_does_not_heed_is_told_of(caplog: pytest.LogCaptureFix
     await started
 
 
+async def test_a_task_that_heeds_is_not_blamed_for_an_item_that_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    release, arrived = asyncio.Event(), asyncio.Event()
+
+    async def deaf(_run: Run, _: int) -> None:
+        while not release.is_set():
+            arrived.set()
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    @task()
+    async def whole(run: Run) -> None:
+        await run.map(deaf, range(1))
+
+    started = whole.start()
+    await arrived.wait()
+    with caplog.at_level(logging.WARNING):
+        await started.cancel()
+    release.set()
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith("deaf: ")
+    assert started.running.cancelled()
+
+
 async def test_a_started_task_tells_how_far_it_is() -> None:
     async def item(run: Run, number: int) -> int:
         run.say(f"{number} ")

@@ -26,6 +26,10 @@ class Amount(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Of the calls, those whose price nobody knows; ``money`` is what the others cost."""
 
     def __add__(self, other: "Amount") -> "Amount":
+        if other is NOTHING:  # which is most of what is added: each call adds up several times
+            return self
+        if self is NOTHING:
+            return other
         return Amount(
             money=MicroUsd(self.money + other.money),
             tokens=self.tokens + other.tokens,
@@ -111,6 +115,7 @@ class Purse:
     ) -> None:
         budget = budget or Budget()
         self._limits = (budget.money, budget.tokens, budget.calls)
+        self._limited = any(limit is not None for limit in self._limits)
         self._name = name
         self.line: tuple[Purse, ...] = (self,) if parent is None else (self, *parent.line)
         """This purse and all that it comes out of."""
@@ -154,7 +159,8 @@ class Purse:
             raise BadInputError(f"A reservation of {most} is negative.", fix="Reserve the most that the work can take.")
         if not all(purse.holds(most) for purse in self.line):
             return None
-        self._each(most, NOTHING)
+        for purse in self.line:
+            purse.held += most
         return Hold(self, most)
 
     async def reserve(self, most: Amount) -> Hold:
@@ -180,7 +186,9 @@ class Purse:
 
     def put_back(self, most: Amount, used: Amount) -> None:
         """End a reservation of ``most`` of which ``used`` was used: `Hold.settle` calls it."""
-        self._each(NOTHING - most, used)
+        for purse in self.line:
+            purse.held -= most
+            purse.spent += used
         self._serve()
 
     def _serve(self) -> None:
@@ -198,17 +206,14 @@ class Purse:
                     turn.set_result(hold)
             self.waiting.popleft()
 
-    def _each(self, held: Amount, spent: Amount) -> None:
-        for purse in self.line:
-            purse.held += held
-            purse.spent += spent
-
     def holds(self, most: Amount) -> bool:
         """Whether ``most`` is within its own limits now.
 
         Raises:
             OverBudgetError: it never will be, whatever is put back.
         """
+        if not self._limited:
+            return True
         there = True
         for what, limit, want, held, spent in (
             ("micro-USD", self._limits[0], most.money, self.held.money, self.spent.money),

@@ -8,6 +8,7 @@ import logging
 import random
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import suppress
 from math import isfinite
 from typing import Any, Final, Generic, TypedDict, TypeVar
 
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 _GRACE: Final = 1.0
 """Seconds that a function which was told to stop has for it, before it is left to itself and told of."""
+GRACE_OF_A_TASK: Final = 3.0
+"""The same for a whole task, which may have to wait until its own items have had theirs."""
 _FINAL: Final = (OverBudgetError, OverDeadlineError, InDoubtError, BadInputError, StoppedError)
 """Errors that are the same the next time."""
 _FIRST_PAUSE: Final = 0.1
@@ -170,12 +173,13 @@ class Scatter(Generic[T, R]):
 
     def _done(self, task: asyncio.Task[R]) -> None:
         index = self._running.pop(task, None)
-        if task.cancelled():
-            error: BaseException | None = HeadwayError(f"{self._name}, item {index}: it was cancelled from within.")
-        else:
-            error = task.exception()
+        error = None if task.cancelled() else task.exception()
+        if self._stopping and not self._running:
+            self._wake.set()
         if index is None or self._stopping:
             return
+        if task.cancelled():
+            error = HeadwayError(f"{self._name}, item {index}: it was cancelled from within.")
         if error is None:
             self._ended.append(Success(index, task.result()))
         elif isinstance(error, Exception):
@@ -198,6 +202,8 @@ class Scatter(Generic[T, R]):
 
     async def _attempt(self, index: int, attempt: int, item: T) -> R:
         timeout = self._options.timeout
+        if timeout is None and self._options.hedge is None:
+            return await self._work(index, f"~{attempt}" if attempt else "", item)
         if timeout is None:
             return await self._hedged(index, attempt, item)
         stuck = asyncio.get_running_loop().call_later(timeout + _GRACE, self._abandon, index, timeout)
@@ -245,16 +251,25 @@ class Scatter(Generic[T, R]):
 
     async def _stop(self) -> None:
         self._stopping = True
-        await stop(self._running, self._name)
+        for task in list(self._running):
+            task.cancel()
+        left = len(self._running) + 1
+        while self._running and len(self._running) < left:  # of very many, not all are told within one pause
+            left = len(self._running)
+            self._wake.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _GRACE)
+        for task in self._running:
+            _log.warning("%s: %s goes on although it was told to stop", self._name, task.get_name())
 
 
-async def stop(tasks: "dict[asyncio.Task[R], int] | set[asyncio.Task[R]]", name: str) -> None:
-    """Cancel what still runs and wait for it, but not for ever for what does not heed."""
+async def stop(tasks: set[asyncio.Task[R]], name: str, grace: float = _GRACE) -> None:
+    """Cancel what still runs and wait for it, but not for ever for what does not heed: so many seconds."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
     if running:
-        _, stuck = await asyncio.wait(running, timeout=_GRACE)
+        _, stuck = await asyncio.wait(running, timeout=grace)
         for task in stuck:
             _log.warning("%s: %s goes on although it was told to stop", name, task.get_name())
     for task in tasks:

@@ -18,7 +18,7 @@ from headway.runtime.progress import Feed, Progress
 from headway.runtime.purse import NOTHING, Amount, Budget, Purse
 from headway.runtime.results import ResultCache
 from headway.runtime.run import Run
-from headway.runtime.scatter import stop
+from headway.runtime.scatter import GRACE_OF_A_TASK, stop
 from headway.runtime.shared import Lane, Shared
 from headway.runtime.spans import Spans, Timed
 from headway.trace.record import Recorder
@@ -131,8 +131,8 @@ class Started(Awaitable[R]):
         return self.feed.watch()
 
     async def cancel(self) -> None:
-        """Stop it, and all that it started. What does not heed is left to itself after a second and logged."""
-        await stop({self.running}, str(self.id))
+        """Stop it, and all that it started. What does not heed is left to itself after 3 seconds and logged."""
+        await stop({self.running}, str(self.id), GRACE_OF_A_TASK)
 
 
 class Runtime:
@@ -172,7 +172,7 @@ class Runtime:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop what still runs, and write what was recorded."""
-        await stop(self._working, "a runtime")
+        await stop(self._working, "a runtime", GRACE_OF_A_TASK)
         if self._recorder is not None and self._store is not None:
             await asyncio.to_thread(self._recorder.close)
             self._store.close()
