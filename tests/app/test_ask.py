@@ -44,7 +44,7 @@ async def test_a_person_sees_the_answer_then_its_sources(headway: Run, docs: Pat
     assert answer == "A rope\N{REPLACEMENT CHARACTER}[2J did it."
     assert rest.strip().splitlines() == [
         "Quotes, each found in the documents",
-        '  [1] "late because of a rope"',
+        '  [1] "late because of a rope" (ferry.md, Cause)',
         '  dropped: "a sail tore": it stands in none of the passages',
         "Sources",
         "  [1] ferry.md, Cause",

@@ -166,7 +166,7 @@ def closing(answer: "KnowledgeAnswer") -> str:
         lines.append("Quotes, each found in the documents")
     else:
         lines.append("No quote proves this answer, so it may be wrong.")
-    lines += [f'  [{quote.source}] "{quote.text}"' for quote in answer.quotes]
+    lines += [f'  [{quote.source}] "{quote.text}" ({_at(quote.document, quote.place)})' for quote in answer.quotes]
     lines += [f'  dropped: "{quote.text}": {quote.why}' for quote in answer.dropped]
     lines.append("What came nearest" if answer.refused is not None else "Sources")
     lines += [f"  [{source.number}] {_named(source)}" for source in _listed(answer)]
@@ -181,7 +181,11 @@ def _listed(answer: "KnowledgeAnswer") -> "list[Source]":
 
 def _named(source: "Source") -> str:
     also = f" (also in {', '.join(source.also_in)})" if source.also_in else ""
-    return ", ".join(filter(None, [source.document, source.place])) + also
+    return _at(source.document, source.place) + also
+
+
+def _at(document: str, place: str) -> str:
+    return ", ".join(filter(None, [document, place]))
 
 
 def visible(text: str) -> str:

@@ -176,3 +176,17 @@ async def test_an_endpoint_that_is_not_there_is_named(ferry_index: Index) -> Non
         pass
     with pytest.raises(UpstreamError, match=r"Connection error.*Check that the URL"):
         await run(engine, ferry_index, "direct")
+
+
+async def test_what_does_not_fit_is_refused_unasked_unless_it_is_in_another_script(ferry_index: Index) -> None:
+    async with FakeEngine(script) as engine, AsyncOpenAI(base_url=engine.url, api_key="k") as client:
+        model = PlainModel(client, "fake")
+        refused = await ask("How do vaccines work?", ferry_index, model, threshold=0.5)
+        assert engine.requests == []
+        assert refused.refused is not None
+        assert (refused.refused.by, refused.text, refused.calls, refused.support) == ("search", "", (), 0.0)
+        assert [source.number for source in refused.sources] == [1, 2, 3]
+        fits = await ask("a rope in the propeller", ferry_index, model, threshold=0.5)
+        korean = await ask("배는 왜 늦었나요?", ferry_index, model, threshold=0.5)
+    assert (fits.refused, korean.refused) == (None, None)
+    assert len(engine.requests) == 2

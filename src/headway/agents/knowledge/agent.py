@@ -16,7 +16,7 @@ from headway.agents.knowledge.plan import Plan
 from headway.agents.knowledge.planning import answer_by_plan
 from headway.agents.knowledge.quotes import Dropped, Grounded, Quote, Spoken, ground
 from headway.agents.knowledge.retrieval.index import Passage
-from headway.agents.knowledge.support import support
+from headway.agents.knowledge.support import comparable, support
 from headway.core.errors import BadInputError
 from headway.core.usage import Usage
 
@@ -115,7 +115,8 @@ async def ask(
         on_step: told in plain words what is done next.
         way: to the answer, e.g. ``WAYS["planning"]``.
         threshold: the support below which the documents are taken not to hold an answer, and no model is asked; see
-            `headway.agents.knowledge.support`. ``None``: the model is always asked.
+            `headway.agents.knowledge.support`. ``None``: the model is always asked, and so it is where question and
+            passages are not of one kind of script.
 
     Raises:
         BadInputError: the question is empty or too long, or the documents are too long for ``cag``.
@@ -134,7 +135,7 @@ async def ask(
         on_step("search: the question itself")
         found = await index.search(question, PASSAGES)
     held = support(found) if found else None
-    if threshold is not None and held is not None and held < threshold:
+    if threshold is not None and held is not None and held < threshold and comparable(question, found):
         why = f"the best passages fit the question by {held:.2f}; an answer needs {threshold:.2f}"
         outcome = Outcome(text="", calls=(), shown={n: passage.chunk for n, passage in enumerate(found, 1)})
         refused = Refusal(by="search", why=why)

@@ -94,6 +94,9 @@ def ask(  # noqa: PLR0913, PLR0915, PLR0917 - each option of the command is a pa
         async with open_client(base_url, key) as client, Models(base_url, api_key=key) as models:
             chosen = model or await first_model(client)
             with await load_index(documents, lambda: choose_embedder(embed_model, client), steps, index) as opened:
+                needed = THRESHOLDS.get(opened.embedder) if threshold is None else threshold
+                if needed is None:
+                    steps.print(f"  No threshold is known for {opened.embedder}, so the model is asked in any case.")
                 task = answering(
                     opened,
                     chosen,
@@ -101,7 +104,7 @@ def ask(  # noqa: PLR0913, PLR0915, PLR0917 - each option of the command is a pa
                     on_text=teller.text,
                     on_step=teller.step,
                     mode=mode.value,
-                    threshold=THRESHOLDS.get(opened.embedder) if threshold is None else threshold,
+                    threshold=needed,
                 )
                 try:
                     async with Runtime(store=store or default_store(), models=models) as runtime:

@@ -3,19 +3,24 @@
 import asyncio
 import sqlite3
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from headway.agents.knowledge.embed import BATCH
 from headway.agents.knowledge.fake import WordEmbedder
 from headway.agents.knowledge.retrieval.index import Index
 from headway.agents.knowledge.retrieval.index_file import IndexFile
 from headway.agents.knowledge.retrieval.updating import Update, update
-from headway.core.errors import BadInputError, NotFoundError
+from headway.core.errors import BadInputError, NotFoundError, UpstreamError
+
+Matrix = NDArray[np.float32]
 
 
 @pytest.fixture
@@ -133,6 +138,31 @@ async def test_several_folders_are_told_apart_and_a_file_in_two_of_them_counts_o
     assert done.added == (f"{tmp_path}/one/docs/a.md", f"{tmp_path}/two/docs/a.md", "three/a.md")
     with IndexFile(None) as file, pytest.raises(NotFoundError, match="no documents at"):
         await update(file, [tmp_path / "three", tmp_path / "four"], WordEmbedder())
+
+
+async def test_two_at_once_come_to_the_same_index(docs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    one, two = await asyncio.gather(brought(docs, path), brought(docs, path))
+    assert one.added == two.added == ("cakes.md", "ferry.md")
+    assert (await brought(docs, path)).unchanged == ("cakes.md", "ferry.md")
+    with IndexFile(path) as file:
+        assert [chunk.document for chunk in file.load()[1]] == ["cakes.md", "ferry.md", "ferry.md"]
+        assert file.frequency("rope") == 1
+
+
+async def test_an_embedder_that_fails_in_the_middle_loses_only_what_it_was_at(docs: Path, tmp_path: Path) -> None:
+    class Failing(WordEmbedder):
+        async def passages(self, texts: Sequence[str]) -> Matrix:
+            if any("rope" in text for text in texts):
+                raise UpstreamError("it is gone")
+            return await super().passages(texts)
+
+    path = tmp_path / "index.db"
+    with pytest.raises(UpstreamError):
+        await brought(docs, path, Failing())
+    embedder = WordEmbedder()
+    done = await brought(docs, path, embedder)
+    assert (done.unchanged, done.added, done.embedded) == (("cakes.md",), ("ferry.md",), 2)
 
 
 @pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\0" * 2000])

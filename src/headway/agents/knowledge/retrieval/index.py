@@ -26,6 +26,9 @@ POOL: Final = 30
 COVERED: Final = 2.0
 """What it is worth to hold all of a question's terms, in standard deviations of nearness."""
 
+ROUNDING: Final = 1e-6
+"""Cosines that differ by less are the same: their sums are of 32-bit floats."""
+
 
 class Passage(Struct, frozen=True, kw_only=True):
     """A chunk that was found."""
@@ -83,25 +86,23 @@ class Index:
         """
         if not self.chunks:
             return ()
-        near = (self._vectors @ (await self._embedder.query(query))[0]).tolist()
-        by_meaning = sorted(range(len(near)), key=lambda at: (-near[at], at))[:POOL]
+        near = self._vectors @ (await self._embedder.query(query))[0]
+        by_meaning: list[int] = (-near).argsort(kind="stable")[:POOL].tolist()
         wanted = list(dict.fromkeys(terms(query)))
         by_words = [self._places[number] for number in self._file.matching(wanted, POOL)]
         pool = fuse([by_meaning, by_words])[:POOL]
         return self._best(pool, near, self._worth(wanted), k)
 
-    def _best(
-        self, pool: Sequence[int], near: Sequence[float], worth: Mapping[str, float], k: int
-    ) -> tuple[Passage, ...]:
-        mean = sum(near) / len(near)
-        deviation = (sum((one - mean) ** 2 for one in near) / len(near)) ** 0.5
+    def _best(self, pool: Sequence[int], near: "Matrix", worth: Mapping[str, float], k: int) -> tuple[Passage, ...]:
+        mean, deviation = float(near.mean()), float(near.std())
         found: list[tuple[int, Passage]] = []
         for at in pool:
             chunk = self.chunks[at]
             covered = coverage(chunk.for_embedding(), worth)
-            above = (near[at] - mean) / deviation if deviation else 0.0
+            nearness = float(near[at])
+            above = (nearness - mean) / deviation if deviation > ROUNDING else 0.0
             score = above + COVERED * covered
-            found.append((at, Passage(chunk=chunk, number=at + 1, score=score, nearness=near[at], coverage=covered)))
+            found.append((at, Passage(chunk=chunk, number=at + 1, score=score, nearness=nearness, coverage=covered)))
         ranked = [passage for _, passage in sorted(found, key=lambda one: (-one[1].score, one[0]))]
         once = without_repeats([passage.chunk.text for passage in ranked], k)
         return tuple(_with_repeats(ranked[at], [ranked[other] for other in others]) for at, others in once)

@@ -11,6 +11,7 @@ _UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\
 """Kana, Han and Hangul: what is one word there, or its stem, no space tells."""
 SCRIPTS: Final = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+"""A character of them."""
 
 STOP: Final = frozenset(
     (  # noqa: SIM905 - a list of two hundred strings cannot be read

@@ -94,7 +94,8 @@ async def update(
         )
     embedded = await _embed(file, works, embedder, on_progress)
     removed = before.keys() - set(unchanged) - {work.name for work in works}
-    file.remove(removed)
+    if works or removed:
+        file.remove(removed)
     return Update(
         added=tuple(work.name for work in works if work.name not in before),
         changed=tuple(work.name for work in works if work.name in before),
