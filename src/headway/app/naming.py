@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from headway.app.report.figures import moment, plural, printable, short_id
-from headway.core.errors import AmbiguousError, BadInputError
+from headway.core.errors import AmbiguousError, BadInputError, NotFoundError
 from headway.core.span import Span
 from headway.core.task import TaskId
 from headway.trace.sources.secrets import masked
@@ -38,6 +38,22 @@ def resolve(store: Store, beginning: str) -> TaskId:
             "\n  ".join([f"{plural(len(rows), 'task')}{more} begin with {beginning!r}:", *lines]),
             fix="Give more of the id: as much as is shown is enough.",
         ) from error
+
+
+def spans_named(store: Store, beginning: str) -> tuple[Span, ...]:
+    """The spans of the task whose id begins so; where there is none, the spans whose own ids do.
+
+    Raises:
+        BadInputError: several tasks do.
+        NotFoundError: neither does.
+    """
+    try:
+        return store.spans(resolve(store, beginning))
+    except NotFoundError:
+        spans = store.beginning(beginning)
+        if not spans:
+            raise
+        return spans
 
 
 def first_words(spans: Sequence[Span]) -> str:

@@ -1,12 +1,14 @@
-"""Reports of what was found, as files."""
+"""Reports of what was found, as files and as text."""
 
 from pathlib import Path
 
 from headway.app.explaining import Found
+from headway.app.report.document import task_json
 from headway.app.report.exports.markdown import markdown_set, markdown_task
 from headway.app.report.exports.target import write_text
 from headway.app.report.html import html_task
 from headway.app.report.html_set import html_set
+from headway.app.report.set_document import set_json
 from headway.trace.account import account_of
 from headway.trace.prices import PriceOf
 
@@ -43,9 +45,19 @@ def write_markdown(found: Found, path: Path) -> Path:
     Raises:
         BadInputError: it cannot be written.
     """
+    return write_text(path, markdown_of(found), "--markdown")
+
+
+def markdown_of(found: Found) -> str:
+    """The account for a ticket."""
     skipped, refused = ((), ()) if found.intake is None else (found.intake.skipped, tuple(found.intake.refused))
     if found.task is None:
-        text = markdown_set(found.study.report(), skipped, refused)
-    else:
-        text = markdown_task(found.task, found.outcome, skipped, refused, found.note)
-    return write_text(path, text, "--markdown")
+        return markdown_set(found.study.report(), skipped, refused)
+    return markdown_task(found.task, found.outcome, skipped, refused, found.note)
+
+
+def document_of(found: Found) -> str:
+    """The account for machines, as JSON: schema headway.explain/1 of one task, headway.set/1 of many."""
+    if found.task is None:
+        return set_json(found.study.report(), found.intake)
+    return task_json(found.task, found.intake, found.outcome, found.note)

@@ -9,6 +9,8 @@ from headway.runtime.estimate import Estimate, Known
 from headway.runtime.flow import Figures, Flow
 from headway.runtime.ledger import GroupedLedger, SqliteTable
 from headway.runtime.ledger_postgres import PostgresTable
+from headway.runtime.mcp.pool import McpServers
+from headway.runtime.mcp.server import McpCommand, McpEndpoint
 from headway.runtime.memo import Ledger, Row
 from headway.runtime.models import Models, Reply
 from headway.runtime.pipeline import BackTo, Pipeline, back_to
@@ -49,6 +51,9 @@ __all__ = [
     "Lane",
     "Ledger",
     "Local",
+    "McpCommand",
+    "McpEndpoint",
+    "McpServers",
     "Models",
     "Paid",
     "Pipeline",

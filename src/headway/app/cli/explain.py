@@ -227,13 +227,9 @@ def _show(found: "Found", *, as_json: bool, why: bool) -> None:
 
     intake = found.intake
     if as_json:
-        from headway.app.report.document import task_json
-        from headway.app.report.set_document import set_json
+        from headway.app.writing import document_of
 
-        one = found.task
-        typer.echo(
-            set_json(found.study.report(), intake) if one is None else task_json(one, intake, found.outcome, found.note)
-        )
+        typer.echo(document_of(found))
         return
     skipped, refused = ((), ()) if intake is None else (intake.skipped, intake.refused)
     if found.task is None:

@@ -21,6 +21,7 @@ from headway.app.cli import (
     formats,
     import_,
     keys,
+    mcp,
     models,
     pins,
     refusal,
@@ -56,6 +57,7 @@ formats.register(app)
 import_.register(app)
 tasks.register(app)
 why.register(app)
+mcp.register(app)
 pins.register(app)
 keys.register(app)
 tenants.register(app)

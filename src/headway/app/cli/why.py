@@ -24,20 +24,13 @@ def why(
 
     [bold]Example:[/]  headway why 3f2a9c1e
     """
-    from headway.app.naming import resolve
+    from headway.app.naming import spans_named
     from headway.app.report.decisions_document import decisions_json, decisions_of
     from headway.core.config import default_store
-    from headway.core.errors import NotFoundError
     from headway.trace.store import Store
 
     with Store(store or default_store(), readonly=True) as opened:
-        try:
-            spans = opened.spans(resolve(opened, name))
-        except NotFoundError:
-            spans = opened.beginning(name)
-            if not spans:
-                raise
-    calls = decisions_of(spans)
+        calls = decisions_of(spans_named(opened, name))
     if as_json:
         typer.echo(decisions_json(calls))
         return

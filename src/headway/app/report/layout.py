@@ -1,6 +1,7 @@
 """A page on a terminal: its width, its sections, its lists."""
 
 from collections.abc import Iterable
+from io import StringIO
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -17,6 +18,14 @@ def console() -> Console:
     """Standard output: as wide as the terminal, or `WIDTH` where it goes to a file or another program."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def plain(shown: RenderableType) -> str:
+    """As text, of `WIDTH` columns and without colour."""
+    page = Console(highlight=False, width=WIDTH, file=StringIO(), color_system=None)
+    with page.capture() as text:
+        page.print(shown)
+    return text.get()
 
 
 class Page:

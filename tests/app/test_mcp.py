@@ -1,0 +1,228 @@
+"""`headway mcp`, asked by the protocol's own client over both transports."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, TextContent
+
+from headway.core.span import Candidate, ModelCall, Receipt, Span, ToolUse
+from headway.core.task import SpanId, TaskId
+from headway.core.usage import Usage
+from headway.trace.store import Store
+
+TASK = "ab" * 16
+START = 1_800_000_000.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A task of 4 s: a call of 2 s, a tool of 1 s, a call of 1 s."""
+    path = tmp_path / "s.db"
+    receipt = Receipt(policy="least-loaded", winner="b", reason="idle", candidates=(Candidate("b", 0.5),), notes=())
+    usage = Usage(input_tokens=100, output_tokens=10)
+
+    def span(number: int, start: float, end: float, work: ModelCall | ToolUse) -> Span:
+        return Span(
+            task=TaskId(TASK),
+            id=SpanId(f"{number}" * 16),
+            parent=None,
+            name="chat m" if isinstance(work, ModelCall) else "execute_tool look",
+            start=START + start,
+            end=START + end,
+            work=work,
+        )
+
+    with Store(path) as opened:
+        opened.write(
+            [
+                span(1, 0.0, 2.0, ModelCall(model="m", usage=usage, route=receipt)),
+                span(2, 2.0, 3.0, ToolUse(name="look")),
+                span(3, 3.0, 4.0, ModelCall(model="m", usage=usage)),
+            ]
+        )
+    return path
+
+
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "headway", "mcp", *map(str, words)]
+
+
+@asynccontextmanager
+async def over_stdio(*words: str | Path) -> AsyncGenerator[Client]:
+    program, *arguments = command(*words)
+    async with Client(StdioServerParameters(command=program, args=arguments)) as client:
+        yield client
+
+
+def http_server(*words: str | Path) -> Generator[str]:
+    with subprocess.Popen(command("--port", "0", *words), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            found = re.fullmatch(r"MCP server: (http://127\.0\.0\.1:\d+/mcp)\n", line)
+            assert found, line
+            yield found[1]
+        finally:
+            process.terminate()
+            assert process.wait(20) == 128 + 15
+
+
+@pytest.fixture
+def url(store: Path) -> Generator[str]:
+    yield from http_server("--store", store)
+
+
+@pytest.fixture(params=["stdio", "http"])
+async def client(request: pytest.FixtureRequest, store: Path) -> AsyncGenerator[Client]:
+    if request.param == "stdio":
+        async with over_stdio("--store", store) as found:
+            yield found
+    else:
+        async with Client(request.getfixturevalue("url")) as found:
+            yield found
+
+
+def told(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - JSON
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, told(result)
+    return told(result), result.structured_content
+
+
+async def test_what_is_offered_and_what_comes_of_asking(client: Client) -> None:
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == ["tasks", "explain", "what_if", "why"]
+    assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools.values())
+    assert tools["what_if"].input_schema["required"] == ["changes"]
+
+    text, document = await ask(client, "tasks")
+    assert document["schema"] == "headway.tasks/1"
+    assert [(row["task"], row["calls"], row["tokens"]) for row in document["tasks"]] == [(TASK, 2, 220)]
+    assert TASK[:8] in text
+
+    text, document = await ask(client, "explain")
+    assert (document["schema"], document["e2e_s"], document["iterations"]) == ("headway.explain/1", 4.0, 2)
+    assert "4.00 s" in text
+    assert not {"spans", "path", "terms"} & document.keys()
+
+    _, document = await ask(client, "explain", task=TASK[:6], details=True)
+    assert len(document["spans"]) == 3
+
+    _, document = await ask(client, "explain", all=True)
+    assert document["e2e_s"] == 4.0  # a set of one is that one
+
+    _, document = await ask(client, "what_if", changes="tool:look 0s")
+    assert (document["what_if"]["before_s"], document["what_if"]["after_s"]) == (4.0, 3.0)
+
+    text, document = await ask(client, "why", id="1111")
+    assert [call["winner"] for call in document["calls"]] == ["b"]
+    assert "idle" in text
+
+
+async def test_errors_are_those_of_the_command_line_and_say_what_to_do(client: Client) -> None:
+    for tool, arguments, words in (
+        ("explain", {"task": "ffff"}, "ffff"),
+        ("explain", {"task": TASK, "all": True}, "Leave `task` or `all` out."),
+        ("explain", {"tsak": TASK}, "Object contains unknown field `tsak`"),
+        ("what_if", {}, "missing required field `changes`"),
+        ("what_if", {"changes": "make it fast"}, "'make it fast' is no change."),
+        ("tasks", {"limit": 0}, ">= 1"),
+        ("why", {"id": "9999"}, "9999"),
+    ):
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error
+        assert words in told(result)
+    with pytest.raises(MCPError, match="There is no tool 'drop'; there are tasks, explain, what_if, why"):
+        await client.call_tool("drop", {})
+
+
+async def test_files_of_any_tool_are_read_over_stdio(store: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "t.json"
+    moment = 1_800_000_000_000_000_000
+    span = {
+        "traceId": "cd" * 16,
+        "spanId": "ef" * 8,
+        "name": "chat m",
+        "startTimeUnixNano": str(moment),
+        "endTimeUnixNano": str(moment + 2_500_000_000),
+        "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+    }
+    trace.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    async with over_stdio("--store", store) as client:
+        _, document = await ask(client, "explain", files=[str(trace)])
+        assert (document["task"], document["e2e_s"]) == ("cd" * 16, 2.5)
+        result = await client.call_tool("explain", {"files": ["-"]})
+        assert result.is_error
+        assert "Standard input is not there to be read." in told(result)
+
+
+async def test_over_http_no_file_is_read_unless_that_was_asked_for(url: str) -> None:
+    async with Client(url) as client:
+        result = await client.call_tool("explain", {"files": ["/etc"]})
+    assert result.is_error
+    assert "This server reads no files that callers name." in told(result)
+
+
+async def test_pages_of_others_and_names_of_others_are_refused(url: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"accept": "application/json, text/event-stream"}
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        for headers, status in (
+            ({}, 200),
+            ({"origin": "http://localhost:3000"}, 200),
+            ({"origin": "https://evil.example"}, 403),
+            ({"origin": "null"}, 403),
+            ({"host": "evil.example"}, 403),
+        ):
+            answer = await client.post(url, json=asked, headers={**accept, **headers})
+            assert answer.status_code == status, headers
+
+
+async def test_a_store_in_which_nothing_is_recorded(tmp_path: Path) -> None:
+    with Store(tmp_path / "empty.db"):
+        pass
+    async with over_stdio("--store", tmp_path / "empty.db") as client:
+        result = await client.call_tool("tasks", {})
+    assert result.is_error
+    assert "headway serve" in told(result)
+
+
+@pytest.mark.parametrize("ending", ["end of input", "SIGTERM", "SIGINT"])
+def test_it_ends_when_it_is_told_to(store: Path, ending: str) -> None:
+    with subprocess.Popen(command("--store", store), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        if ending == "end of input":
+            process.stdin.close()
+            assert process.wait(20) == 0
+        else:
+            number = {"SIGTERM": 15, "SIGINT": 2}[ending]
+            process.send_signal(number)
+            assert process.wait(20) == 128 + number
+
+
+def test_requests_may_come_from_a_file(store: Path, tmp_path: Path) -> None:
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    with asked.open() as file:
+        done = subprocess.run(command("--store", store), stdin=file, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["id"] == 1
