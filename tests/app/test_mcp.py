@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,28 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
+from pytest_asyncio import fixture
 
+from headway.app.mcp.answers import Listed, Sources, tasks
+from headway.app.mcp.server import made
+from headway.core.errors import NotFoundError
 from headway.core.span import Candidate, ModelCall, Receipt, Span, ToolUse
 from headway.core.task import SpanId, TaskId
 from headway.core.usage import Usage
+from headway.trace.prices import price_for
 from headway.trace.store import Store
 
 TASK = "ab" * 16
 START = 1_800_000_000.0
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A task of 4 s: a call of 2 s, a tool of 1 s, a call of 1 s."""
-    path = tmp_path / "s.db"
+    path = tmp_path_factory.mktemp("mcp") / "s.db"
     receipt = Receipt(policy="least-loaded", winner="b", reason="idle", candidates=(Candidate("b", 0.5),), notes=())
     usage = Usage(input_tokens=100, output_tokens=10)
 
@@ -65,8 +73,9 @@ async def over_stdio(*words: str | Path) -> AsyncGenerator[Client]:
         yield client
 
 
-def http_server(*words: str | Path) -> Generator[str]:
-    with subprocess.Popen(command("--port", "0", *words), stdout=subprocess.PIPE, text=True) as process:
+@pytest.fixture(scope="module")
+def url(store: Path) -> Generator[str]:
+    with subprocess.Popen(command("--port", "0", "--store", store), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
@@ -78,12 +87,7 @@ def http_server(*words: str | Path) -> Generator[str]:
             assert process.wait(20) == 128 + 15
 
 
-@pytest.fixture
-def url(store: Path) -> Generator[str]:
-    yield from http_server("--store", store)
-
-
-@pytest.fixture(params=["stdio", "http"])
+@fixture(scope="module", loop_scope="module", params=["stdio", "http"])
 async def client(request: pytest.FixtureRequest, store: Path) -> AsyncGenerator[Client]:
     if request.param == "stdio":
         async with over_stdio("--store", store) as found:
@@ -152,7 +156,9 @@ async def test_errors_are_those_of_the_command_line_and_say_what_to_do(client: C
         await client.call_tool("drop", {})
 
 
-async def test_files_of_any_tool_are_read_over_stdio(store: Path, tmp_path: Path) -> None:
+async def test_files_of_any_tool_are_read_over_stdio_and_over_http_when_that_was_asked_for(
+    client: Client, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     trace = tmp_path / "t.json"
     moment = 1_800_000_000_000_000_000
     span = {
@@ -164,19 +170,16 @@ async def test_files_of_any_tool_are_read_over_stdio(store: Path, tmp_path: Path
         "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
     }
     trace.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
-    async with over_stdio("--store", store) as client:
-        _, document = await ask(client, "explain", files=[str(trace)])
-        assert (document["task"], document["e2e_s"]) == ("cd" * 16, 2.5)
-        result = await client.call_tool("explain", {"files": ["-"]})
+    if request.node.callspec.params["client"] == "http":
+        result = await client.call_tool("explain", {"files": [str(trace)]})
         assert result.is_error
-        assert "Standard input is not there to be read." in told(result)
-
-
-async def test_over_http_no_file_is_read_unless_that_was_asked_for(url: str) -> None:
-    async with Client(url) as client:
-        result = await client.call_tool("explain", {"files": ["/etc"]})
+        assert "This server reads no files that callers name." in told(result)
+        return
+    _, document = await ask(client, "explain", files=[str(trace)])
+    assert (document["task"], document["e2e_s"]) == ("cd" * 16, 2.5)
+    result = await client.call_tool("explain", {"files": ["-"]})
     assert result.is_error
-    assert "This server reads no files that callers name." in told(result)
+    assert "Standard input is not there to be read." in told(result)
 
 
 async def test_pages_of_others_and_names_of_others_are_refused(url: str) -> None:
@@ -194,35 +197,51 @@ async def test_pages_of_others_and_names_of_others_are_refused(url: str) -> None
             assert answer.status_code == status, headers
 
 
-async def test_a_store_in_which_nothing_is_recorded(tmp_path: Path) -> None:
+async def test_where_nothing_is_recorded_that_is_said(tmp_path: Path) -> None:
     with Store(tmp_path / "empty.db"):
         pass
-    async with over_stdio("--store", tmp_path / "empty.db") as client:
-        result = await client.call_tool("tasks", {})
-    assert result.is_error
-    assert "headway serve" in told(result)
+    with pytest.raises(NotFoundError, match="headway serve"):
+        tasks(Sources(store=tmp_path / "empty.db", prices=price_for, files=False), Listed())
 
 
-@pytest.mark.parametrize("ending", ["end of input", "SIGTERM", "SIGINT"])
-def test_it_ends_when_it_is_told_to(store: Path, ending: str) -> None:
-    with subprocess.Popen(command("--store", store), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+async def test_a_fault_of_our_own_is_an_error_of_that_call(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Sources(store=None, prices=price_for, files=False)  # pyright: ignore[reportArgumentType] - the fault
+    async with Client(made(broken)) as client:
+        for _ in range(2):
+            result = await client.call_tool("tasks", {})
+            assert result.is_error
+            assert "tasks failed for a reason that is Headway's own" in told(result)
+    assert "Traceback" in caplog.text
+
+
+@pytest.mark.parametrize("number", [0, 15], ids=["end of input", "SIGTERM"])
+async def test_it_ends_when_it_is_told_to(store: Path, number: int) -> None:
+    with subprocess.Popen(command("--store", store), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         process.stdin.flush()
-        assert process.stdout.readline()
-        if ending == "end of input":
-            process.stdin.close()
-            assert process.wait(20) == 0
-        else:
-            number = {"SIGTERM": 15, "SIGINT": 2}[ending]
+        assert json.loads(process.stdout.readline())["id"] == 1
+        if number:
             process.send_signal(number)
-            assert process.wait(20) == 128 + number
+        else:
+            process.stdin.close()
+        assert process.wait(60) == (128 + number if number else 0)
 
 
-def test_requests_may_come_from_a_file(store: Path, tmp_path: Path) -> None:
-    asked = tmp_path / "asked.jsonl"
-    asked.write_text('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-    with asked.open() as file:
-        done = subprocess.run(command("--store", store), stdin=file, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["id"] == 1
+async def test_without_the_package_it_says_what_to_install(
+    headway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("headway.app.mcp.serving", "headway.app.mcp.server"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    ran = headway("mcp")
+    assert ran.code == 1
+    assert "pip install 'headway[mcp]'" in ran.err
+
+
+async def test_a_port_that_is_taken(headway: Callable[..., Any], url: str) -> None:
+    port = url.removesuffix("/mcp").rpartition(":")[2]
+    ran = headway("mcp", "--port", port)
+    assert ran.code == 1
+    assert f"127.0.0.1:{port} cannot be listened on" in ran.err

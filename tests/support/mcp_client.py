@@ -1,4 +1,4 @@
-"""A client for the conformance suite: `McpServers` at the URL that comes last; it calls each tool that it finds once."""
+"""A client for the conformance suite: `McpServers` at the URL that comes last; it calls each tool there once."""
 
 import asyncio
 import sys

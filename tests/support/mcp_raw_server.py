@@ -1,10 +1,15 @@
 """Speaks MCP by hand over stdio, as servers in other languages do, and misbehaves below the protocol.
 
-Started as ``mcp_raw_server.py HOW``, it answers the older handshake alone, writes the id after the result, and on a call does what it was started for.
+Started as ``mcp_raw_server.py HOW``, it answers the older handshake alone, writes the id after the result, and in a
+call does what it was started for.
 """
 
 import json
+import os
+import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 LISTS = {"pages": 0}
@@ -20,36 +25,64 @@ def answer(request: dict[str, Any], result: dict[str, Any]) -> None:
 
 
 def listed(how: str) -> dict[str, Any]:
-    tools: list[dict[str, Any]] = [{"name": "go", "inputSchema": {"type": "object"}}]
+    names = ["go", "pid"]
     if how == "endless list":
         LISTS["pages"] += 1
-        return {"tools": tools, "nextCursor": str(LISTS["pages"])}
+        return {"tools": [], "nextCursor": str(LISTS["pages"])}
     if how == "odd names":
-        tools += [{"name": name, "inputSchema": {"type": "object"}} for name in ("fs.read", "fs/read", "x" * 100)]
-    return {"tools": tools}
+        names += ["fs.read", "fs/read", "x" * 100]
+    return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
 
 
-def misbehave(how: str, request: dict[str, Any]) -> None:
+def endless_line() -> None:
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def endless_lines() -> None:
+    while True:
+        say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "…"}})
+
+
+def die() -> None:
+    sys.stderr.write("I cannot go on.\n")
+    sys.exit(3)
+
+
+def called(how: str, request: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = request["params"].get("arguments") or {}
+    said = "done"
     match how:
+        case _ if request["params"]["name"] == "pid":
+            said = str(os.getpid())
         case "endless line":
-            while True:
-                sys.stdout.write("x" * 65536)
+            endless_line()
         case "endless lines":
-            while True:
-                say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "…"}})
+            endless_lines()
+        case "die" | "die once" if how == "die" or not Path(arguments["mark"]).exists():
+            Path(arguments.get("mark", os.devnull)).touch()
+            die()
+        case "stick":
+            time.sleep(3600)
+        case "hang":
+            return
+        case "spawn":
+            said = str(subprocess.Popen(["sleep", "3600"]).pid)  # noqa: S607 - its end is what is tested
         case "huge":
             nested = [{"id": 10_000 + number} for number in range(300_000)]
-            answer(request, {"content": [{"type": "text", "text": "x"}], "structuredContent": {"all": nested}})
+            answer(request, {"content": [], "structuredContent": {"all": nested}})
+            return
         case "no protocol":
             answer(request, {"content": "just text"})
+            return
         case "noise":
             sys.stdout.write("a line of debugging\n\n{\n")
-            answer(request, {"content": [{"type": "text", "text": "done"}]})
         case "silence":
-            sys.stdout.close()
+            os.close(1)
             sys.stdin.read()
         case _:
-            answer(request, {"content": [{"type": "text", "text": "done"}]})
+            pass
+    answer(request, {"content": [{"type": "text", "text": said}]})
 
 
 def main() -> None:
@@ -66,7 +99,7 @@ def main() -> None:
             case "tools/list":
                 answer(request, listed(how))
             case "tools/call":
-                misbehave(how, request)
+                called(how, request)
             case _ if "id" in request:
                 error = {"code": -32601, "message": "Method not found"}
                 say({"jsonrpc": "2.0", "id": request["id"], "error": error})

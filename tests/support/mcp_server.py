@@ -6,11 +6,8 @@ It is written with the `mcp` package, so that what clients meet is the real prot
 import asyncio
 import base64
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -61,22 +58,8 @@ def text(said: object) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=str(said))])
 
 
-def die_once(mark: Path) -> CallToolResult:
-    if not mark.exists():
-        mark.touch()
-        os._exit(3)
-    return text("alive")
-
-
 def die() -> CallToolResult:
-    sys.stderr.write("I cannot go on.\n")
-    sys.stderr.flush()
     os._exit(3)
-
-
-def stick() -> CallToolResult:
-    time.sleep(3600)
-    raise AssertionError
 
 
 def count() -> CallToolResult:
@@ -84,22 +67,15 @@ def count() -> CallToolResult:
     return text(len(counted))
 
 
-def spawn() -> CallToolResult:
-    return text(subprocess.Popen(["sleep", "3600"]).pid)  # noqa: S607 - its end is what is tested
-
-
 SIMPLE: dict[str, Callable[[dict[str, Any]], CallToolResult]] = {
     "echo": lambda arguments: text(arguments["text"]),
     "add": lambda arguments: CallToolResult(content=[], structured_content={"sum": arguments["a"] + arguments["b"]}),
     "pid": lambda _: text(os.getpid()),
-    "stick": lambda _: stick(),
     "die": lambda _: die(),
-    "die_once": lambda arguments: die_once(Path(arguments["mark"])),
     "huge": lambda arguments: text("x" * arguments["bytes"]),
     "lie": lambda _: CallToolResult(content=[], structured_content={"sum": "many"}),
     "show": lambda _: shown(),
     "refuse": lambda _: CallToolResult(content=[TextContent(text="I will not.")], is_error=True),
-    "spawn": lambda _: spawn(),
     "count": lambda _: count(),
     "much": lambda _: text("\N{SNOWMAN}" * 30_000),
 }

@@ -114,7 +114,7 @@ async def go(run: Run, servers: McpServers) -> tuple[str, bool]:
     [
         ("packs", "It packed its answer, which it was not asked to."),
         ("endless", "it has more than 1,000,000 bytes"),
-        ("endless event", "1,000,000"),
+        ("endless event", "Server-sent event exceeded the 1000000 byte limit"),
         ("breaks off", "Whether the call was done is not known."),
         ("fails", "It answered 500 Internal Server Error."),
     ],

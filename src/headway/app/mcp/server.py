@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 _INSTRUCTIONS: Final = (
     "Headway records what AI agents do. A task is all that was done for what a user asked once. Start with `tasks`,"
     " then `explain` one: where its seconds, tokens and money went, what is wrong, and which change would help most."
-    " `what_if` replays it with such a change; `why` tells how a call was routed. Seconds and micro-USD; null is unknown,"
-    " not 0."
+    " `what_if` replays it with such a change; `why` tells how a call was routed. Seconds and micro-USD; null is"
+    " unknown, not 0."
 )
 _HARMLESS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 

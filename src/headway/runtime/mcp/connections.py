@@ -53,7 +53,7 @@ class Connections:
     async def call(
         self, tool: str, arguments: dict[str, Any], meta: dict[str, Any], *, repeatable: bool
     ) -> CallToolResult:
-        """Call a tool; once more over another connection if the first was lost and it was not done or is ``repeatable``.
+        """Call a tool; once more over another connection if the first was lost, and it undone or ``repeatable``.
 
         Raises:
             UpstreamError: no connection could be had, it was lost, or the server refused or made no sense.

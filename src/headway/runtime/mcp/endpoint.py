@@ -87,7 +87,8 @@ class _Held(httpx2.AsyncBaseTransport):
             return self._way.lost(request, "It does not know the session any more.", undone=True)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         packed = response.headers.get("content-encoding", "identity") != "identity"
-        if packed or (response.status_code >= _ERRORS and kind != _JSON):
+        refused = request.method == "POST" and response.status_code >= _ERRORS and kind != _JSON
+        if packed or refused:
             await response.aclose()
             what = "packed its answer, which it was not asked to" if packed else f"answered {_status(response)}"
             return _failure(request, f"It {what}.")
