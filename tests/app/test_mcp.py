@@ -1,10 +1,11 @@
 """`headway mcp`, asked by the protocol's own client over both transports."""
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,10 @@ def command(*words: str | Path) -> list[str]:
 @asynccontextmanager
 async def over_stdio(*words: str | Path) -> AsyncGenerator[Client]:
     program, *arguments = command(*words)
-    async with Client(StdioServerParameters(command=program, args=arguments)) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 60)  # it starts slowly on a busy machine
+        async with Client(StdioServerParameters(command=program, args=arguments)) as client:
+            yield client
 
 
 @pytest.fixture(scope="module")
@@ -89,12 +92,21 @@ def url(store: Path) -> Generator[str]:
 
 @fixture(scope="module", loop_scope="module", params=["stdio", "http"])
 async def client(request: pytest.FixtureRequest, store: Path) -> AsyncGenerator[Client]:
-    if request.param == "stdio":
-        async with over_stdio("--store", store) as found:
-            yield found
-    else:
-        async with Client(request.getfixturevalue("url")) as found:
-            yield found
+    """A client, which has to be left by the task that entered it."""
+    ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+    leave = asyncio.Event()
+
+    async def hold() -> None:
+        stdio = request.param == "stdio"
+        async with over_stdio("--store", store) if stdio else Client(request.getfixturevalue("url")) as found:
+            ready.set_result(found)
+            await leave.wait()
+
+    holding = asyncio.create_task(hold())
+    await asyncio.wait({holding, ready}, return_when="FIRST_COMPLETED")
+    yield ready.result() if ready.done() else holding.result()  # pyright: ignore[reportReturnType] - raises
+    leave.set()
+    await holding
 
 
 def told(result: CallToolResult) -> str:
@@ -126,7 +138,7 @@ async def test_what_is_offered_and_what_comes_of_asking(client: Client) -> None:
     assert not {"spans", "path", "terms"} & document.keys()
 
     _, document = await ask(client, "explain", task=TASK[:6], details=True)
-    assert len(document["spans"]) == 3
+    assert {f"{number}" * 16 for number in (1, 2, 3)} <= {span["id"] for span in document["spans"]}
 
     _, document = await ask(client, "explain", all=True)
     assert document["e2e_s"] == 4.0  # a set of one is that one
@@ -212,36 +224,3 @@ async def test_a_fault_of_our_own_is_an_error_of_that_call(caplog: pytest.LogCap
             assert result.is_error
             assert "tasks failed for a reason that is Headway's own" in told(result)
     assert "Traceback" in caplog.text
-
-
-@pytest.mark.parametrize("number", [0, 15], ids=["end of input", "SIGTERM"])
-async def test_it_ends_when_it_is_told_to(store: Path, number: int) -> None:
-    with subprocess.Popen(command("--store", store), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 1
-        if number:
-            process.send_signal(number)
-        else:
-            process.stdin.close()
-        assert process.wait(60) == (128 + number if number else 0)
-
-
-async def test_without_the_package_it_says_what_to_install(
-    headway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("headway.app.mcp.serving", "headway.app.mcp.server"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, "mcp.server", None)
-    ran = headway("mcp")
-    assert ran.code == 1
-    assert "pip install 'headway[mcp]'" in ran.err
-
-
-async def test_a_port_that_is_taken(headway: Callable[..., Any], url: str) -> None:
-    port = url.removesuffix("/mcp").rpartition(":")[2]
-    ran = headway("mcp", "--port", port)
-    assert ran.code == 1
-    assert f"127.0.0.1:{port} cannot be listened on" in ran.err

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.app.gathering import Gathering, Heard
 from headway.app.naming import first_words, resolve
-from headway.app.report.figures import plural
+from headway.app.report.figures import plural, printable
 from headway.app.slowest import Slowest
 from headway.core.errors import BadInputError, NotFoundError
 from headway.core.task import TaskId
@@ -83,6 +83,19 @@ def read_store(store: Store, question: Question) -> Found:
     return _found((put_away(_imported(store, task), question.prices) for task in ids), question, None, 1)
 
 
+def read_last(store: Store, question: Question) -> Found:
+    """Account for the task of a live store that was active last.
+
+    Raises:
+        NotFoundError: nothing is recorded.
+    """
+    last = store.last()
+    if last is None:
+        raise nothing_recorded(store.path)
+    found = read_store(store, structs.replace(question, task=last))
+    return structs.replace(found, note=_newer(store, last))
+
+
 def read_rows(
     names: Sequence[str], prices: PriceOf, heard: Heard = lambda _: None, *, processes: int = 1
 ) -> list[TaskFacts]:
@@ -99,6 +112,18 @@ def read_rows(
 def are_files(names: Sequence[str]) -> bool:
     """Whether names are meant as files, not as the ids of recorded tasks, which have no dots, slashes or stars."""
     return any(name == "-" or set(name) & set("/*?.~[") or Path(name).exists() for name in names)
+
+
+def _newer(store: Store, last: TaskId) -> str | None:
+    """Whoever asks for the last task has to know that a later request never became one."""
+    newest = store.tasks(1)[0]
+    if not newest.refused:
+        return None
+    errors = sorted({str(span.error) for span in store.spans(newest.task)})
+    told = f"The last request reached no engine ({printable(', '.join(errors))})"
+    if newest.task != last:
+        told += f"; this is the last task that did. Of the request: headway explain {newest.task}"
+    return f"{told}."
 
 
 def _imported(store: Store, task: TaskId) -> Imported:

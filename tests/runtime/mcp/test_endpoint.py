@@ -36,7 +36,11 @@ class Server:
             case "initialize":
                 self.sessions += 1
                 found = {"name": "raw", "version": "1"}
-                result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": found}
+                result: dict[str, Any] = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": found,
+                }
                 await self.answer(send, asked, result, (b"mcp-session-id", str(self.sessions).encode()))
             case "tools/list":
                 tools = [{"name": "go", "inputSchema": {"type": "object"}}]

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from headway.app.explaining import Found, Question
     from headway.core.budget import Budget
-    from headway.core.task import TaskId
     from headway.trace.prices import PriceOf
-    from headway.trace.store import Store
     from headway.trace.whatif_text import WhatIf
 
 
@@ -179,9 +177,9 @@ def _read(names: "Sequence[str]", question: "Question", jobs: int | None) -> "Fo
 def _recorded(
     path: Path | None, question: "Question", names: "Sequence[str] | None", *, last: bool, whole: bool
 ) -> "Found":
-    from headway.app.explaining import read_store
+    from headway.app.explaining import read_last, read_store
     from headway.core.config import default_store
-    from headway.trace.store import Store, nothing_recorded
+    from headway.trace.store import Store
 
     ways = last + whole + (question.task is not None)
     if ways != 1:
@@ -190,27 +188,7 @@ def _recorded(
             fix="See the recorded tasks with `headway tasks`.",
         )
     with _no_file_either(names), Store(path or default_store(), readonly=True) as store:
-        note = None
-        if last:
-            found = store.last()
-            if found is None:
-                raise nothing_recorded(store.path)
-            question, note = structs.replace(question, task=found), _newer(store, found)
-        return structs.replace(read_store(store, question), note=note)
-
-
-def _newer(store: "Store", last: "TaskId") -> str | None:
-    """Whoever asks for the last task has to know that a later request never became one."""
-    from headway.app.report.figures import printable
-
-    newest = store.tasks(1)[0]
-    if not newest.refused:
-        return None
-    errors = sorted({str(span.error) for span in store.spans(newest.task)})
-    told = f"The last request reached no engine ({printable(', '.join(errors))})"
-    if newest.task != last:
-        told += f"; this is the last task that did. Of the request: headway explain {newest.task}"
-    return f"{told}."
+        return read_last(store, question) if last else read_store(store, question)
 
 
 def _work_out(found: "Found") -> None:

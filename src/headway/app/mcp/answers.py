@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headway.app import explaining
-from headway.app.explaining import Found, read_files, read_store
+from headway.app.explaining import Found, read_files, read_last, read_store
 from headway.app.naming import spans_named
 from headway.app.report.decisions import decisions_page
 from headway.app.report.decisions_document import decisions_json, decisions_of
@@ -19,7 +19,7 @@ from headway.app.writing import document_of, markdown_of
 from headway.core.errors import BadInputError
 from headway.trace.prices import PriceOf
 from headway.trace.store import Store, nothing_recorded
-from headway.trace.whatif import parse
+from headway.trace.whatif_text import parse
 
 _DETAILS: Final = ("spans", "path", "terms")
 """What grows with the task, and is of little use to a model that reads it."""
@@ -130,10 +130,7 @@ def _found(sources: Sources, asked: Named, changes: str) -> Found:
         raise BadInputError("Both a task and all of them were asked for.", fix="Leave `task` or `all` out.")
     with Store(sources.store, readonly=True) as store:
         if asked.task is None and not asked.all:
-            last = store.last()
-            if last is None:
-                raise nothing_recorded(store.path)
-            question = msgspec.structs.replace(question, task=last)
+            return read_last(store, question)
         return read_store(store, question)
 
 

@@ -25,14 +25,18 @@ from headway.runtime.mcp.lines import Lines
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 22
 _GRACE_SECONDS: Final = 1
+_NO_NAMES: Final = frozenset[str]()
 
 
 async def over_stdio(sources: Sources) -> None:
     """Serve whoever started this process, until its standard input ends."""
     server = made(sources)
     lines = cast("anyio.AsyncFile[str]", _Input(sys.stdin.fileno()))
-    async with stdio_server(stdin=lines) as (hear, tell):
-        await server.run(hear, tell, server.create_initialization_options())
+    try:
+        async with stdio_server(stdin=lines) as (hear, tell):
+            await server.run(hear, tell, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # whoever asked has gone, and left an answer unread
 
 
 async def over_http(sources: Sources, port: int, announce: Callable[[str], None]) -> None:
@@ -83,20 +87,23 @@ class _Input:
         self._descriptor = descriptor
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        loop, readable = asyncio.get_running_loop(), asyncio.Event()
         lines = Lines(_LONGEST, sys.maxsize)
+        while True:
+            await self._readable()
+            data = os.read(self._descriptor, _CHUNK)
+            if not data:
+                return
+            for line in lines.feed(data):
+                yield line.decode(errors="replace") if isinstance(line, bytes) else f"{line.size} bytes"
+
+    async def _readable(self) -> None:
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
         try:
             loop.add_reader(self._descriptor, readable.set)
-        except PermissionError:  # a file, which never lets anybody wait
-            readable.set()
+        except PermissionError:  # a file, which lets nobody wait
+            return
         try:
-            while True:
-                await readable.wait()
-                data = os.read(self._descriptor, _CHUNK)
-                if not data:
-                    return
-                for line in lines.feed(data):
-                    yield line.decode(errors="replace") if isinstance(line, bytes) else f"{line.size} bytes"
+            await readable.wait()
         finally:
             loop.remove_reader(self._descriptor)
 
@@ -111,10 +118,10 @@ class _AtHome:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             host, origin = headers.get("host", ""), headers.get("origin")
-            if not is_at_home(host.encode("latin-1"), frozenset()):
+            if not is_at_home(host.encode("latin-1"), _NO_NAMES):
                 await PlainTextResponse("This is only called by an address of this machine.", 403)(scope, receive, send)
                 return
-            if origin is not None and is_foreign(origin.encode("latin-1"), frozenset()):
+            if origin is not None and is_foreign(origin.encode("latin-1"), _NO_NAMES):
                 await PlainTextResponse("No web page may call this.", 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -7,13 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from importlib.metadata import version
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
-from mcp.client import Client, IncomingMessage
+from mcp.client import Client, IncomingMessage, session
 from mcp.client._transport import TransportStreams
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, Implementation, Tool, ToolListChangedNotification
+from mcp_types import CallToolResult, Implementation, RequestParamsMeta, Tool, ToolListChangedNotification
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -138,7 +138,7 @@ class Connection:
         self.calls += 1
         self._idle.clear()
         try:
-            return await self._ask(client.call_tool(tool, arguments, meta=meta))
+            return await self._ask(client.call_tool(tool, arguments, meta=cast("RequestParamsMeta", meta)))
         finally:
             self.calls -= 1
             if not self.calls:
@@ -204,6 +204,10 @@ class Connection:
             pass
 
     async def _live(self) -> None:
+        # Of a program that is being fetched first, the package asks too soon whether it knows the newest protocol, takes
+        # its silence for a no, and is refused. Half of the time is left to servers that do not answer what is new.
+        patience = max(session.DISCOVER_TIMEOUT_SECONDS, self._server.start_timeout / 2)
+        session.DISCOVER_TIMEOUT_SECONDS = patience
         client = Client(self._way.open(), cache=None, message_handler=self._notice, client_info=_ME)
         beside: list[asyncio.Task[None]] = []
         try:
@@ -223,8 +227,8 @@ class Connection:
             await asyncio.gather(*beside, return_exceptions=True)
 
     def _unopened(self, error: BaseException) -> Exception:
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        if isinstance(error, BaseExceptionGroup):
+            return self._unopened(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
         if isinstance(error, HeadwayError):
             return error
         match error:

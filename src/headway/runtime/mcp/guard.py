@@ -20,8 +20,8 @@ def main() -> None:
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, _wake)
     try:
         server = subprocess.Popen(command)  # noqa: S603 - what the user named
     except OSError as error:
@@ -36,6 +36,10 @@ def main() -> None:
         os.read(ended, 4096)
     _say(server.poll())
     os.killpg(0, signal.SIGKILL)
+
+
+def _wake(_number: int, _frame: object) -> None:
+    """To be woken is all."""
 
 
 def _end(server: "subprocess.Popen[bytes]", patience: float, ended: int) -> None:
