@@ -205,7 +205,7 @@ class Connection:
 
     async def _live(self) -> None:
         # Of a program that is being fetched first, the package gives up too soon to learn whether it knows the newest
-        # protocol, takes its silence for a no, and is refused. Half of the time is for servers that ignore the question.
+        # protocol, takes its silence for a no, and is refused. Half of the time is for servers that ignore it.
         patience = max(session.DISCOVER_TIMEOUT_SECONDS, self._server.start_timeout / 2)
         session.DISCOVER_TIMEOUT_SECONDS = patience
         client = Client(self._way.open(), cache=None, message_handler=self._notice, client_info=_ME)
