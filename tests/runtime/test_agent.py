@@ -470,6 +470,15 @@ def test_two_tools_of_one_name_are_refused() -> None:
             Agent("fake", tools)
 
 
+def test_what_is_no_tool_is_refused() -> None:
+    async def bare(run: Run) -> None:
+        """Forget the decorator."""
+        del run
+
+    with pytest.raises(BadInputError, match=r"agent: <function .*bare.* is no tool. Write @tool above"):
+        Agent("fake", [bare])  # pyright: ignore[reportArgumentType] - wrong on purpose
+
+
 def test_a_type_that_cannot_be_json_is_refused() -> None:
     with pytest.raises(BadInputError, match="is no type of an answer"):
         Agent("fake", answer=asyncio.Event)

@@ -167,6 +167,12 @@ async def open_ended(run: Run, **texts: str) -> str:
     return "".join(texts)
 
 
+async def with_default(run: Run, texts: list[str] = ["a"]) -> str:  # noqa: B006 - wrong on purpose
+    """Take some."""
+    del run
+    return "".join(texts)
+
+
 async def silent(run: Run) -> str:
     del run
     return ""
@@ -210,6 +216,7 @@ def blocks(run: Run) -> str:
         (untyped, "what to give for text"),
         (many, r"what to give for \*texts"),
         (open_ended, r"what to give for \*\*texts"),
+        (with_default, "a default that cannot be used"),
         (silent, "silent has no docstring"),
         (alone, "alone takes no run"),
         (odd, "odd has a type that JSON cannot hold"),
@@ -221,6 +228,16 @@ def blocks(run: Run) -> str:
 def test_a_function_that_no_model_can_call_is_refused(function: Any, says: str) -> None:  # noqa: ANN401 - of any signature
     with pytest.raises(BadInputError, match=says):
         tool()(function)
+
+
+async def test_a_bound_method_can_be_a_tool() -> None:
+    class Index:
+        async def search(self, run: Run, about: str) -> str:
+            """Search."""
+            del run
+            return f"{about} in {type(self).__name__}"
+
+    assert (await used(tool(Index().search), '{"about": "pumps"}')).text == "pumps in Index"
 
 
 async def test_a_generator_of_text_is_a_tool() -> None:

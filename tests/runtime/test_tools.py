@@ -459,6 +459,7 @@ async def test_spans_tell_what_was_called_and_how_it_ended(tmp_path: Path) -> No
     [
         ({"name": "a b"}, "no name for a tool"),
         ({"name": "x" * 65}, "no name for a tool"),
+        ({"purity": "writes"}, "purity=writes makes no sense. It is one of pure, reads, acts"),
         ({"timeout": 0.0}, "timeout=0.0"),
         ({"timeout": float("inf")}, "timeout=inf"),
         ({"most_bytes": 0}, "most_bytes=0"),

@@ -70,7 +70,7 @@ class Agent(Generic[R]):
         name: by which its spans are known.
 
     Raises:
-        BadInputError: two tools have one name, or JSON cannot hold the type of the answer.
+        BadInputError: something is no tool, two tools have one name, or JSON cannot hold the type of the answer.
     """
 
     @overload
@@ -109,6 +109,8 @@ class Agent(Generic[R]):
         system: str = "",
         name: str = "agent",
     ) -> None:
+        if strange := [tool for tool in tools if not isinstance(tool, Tool)]:  # pyright: ignore[reportUnnecessaryIsInstance] - not all check types
+            raise BadInputError(f"{name}: {strange[0]!r} is no tool.", fix="Write @tool above the function.")
         names = [tool.name for tool in tools]
         for tool in names:
             if names.count(tool) > 1 or tool == RECALL:

@@ -105,7 +105,10 @@ def _asked(f: Function, types: dict[str, Any], described: dict[str, str]) -> typ
     """The parameters that a model fills in, as a type."""
     parameters = list(inspect.signature(f).parameters.values())
     if not parameters or types.get(parameters[0].name) is not Run:
-        raise BadInputError(f"{f.__name__} takes no run.", fix="Let its first parameter be `run: Run`.")
+        raise BadInputError(
+            f"{f.__name__} takes no run.",
+            fix="Let its first parameter be `run: Run`; of a method, make a tool of the bound one: tool(it.f).",
+        )
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for parameter in parameters[1:]:
         name = parameter.name
@@ -174,6 +177,6 @@ def _body(f: Function, returns: Any) -> Body:  # noqa: ANN401 - a type
 
 def _unfit(f: Function, error: Exception) -> BadInputError:
     return BadInputError(
-        f"{f.__name__} has a type that JSON cannot hold: {error}.",
-        fix="Use numbers, text, lists, dicts, dataclasses or Structs.",
+        f"{f.__name__} has a type that JSON cannot hold, or a default that cannot be used: {str(error).rstrip('.')}.",
+        fix="Use numbers, text, lists, dicts, dataclasses or Structs, and defaults that nobody can change.",
     )

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, structs
@@ -89,6 +89,7 @@ class Tool(Struct, frozen=True, kw_only=True, eq=False, weakref=True):
                 f"{self.name!r} is no name for a tool.", fix="Use up to 64 letters, digits, underscores and dashes."
             )
         for name, sound, fix in (
+            ("purity", self.purity in get_args(Purity), f"It is one of {', '.join(get_args(Purity))}."),
             ("timeout", self.timeout > 0 and math.isfinite(self.timeout), "It is seconds, above 0."),
             ("most_bytes", self.most_bytes >= 1, "It is bytes, 1 or more."),
             ("concurrency", self.concurrency is None or self.concurrency >= 1, "It is 1 or more, or None."),
