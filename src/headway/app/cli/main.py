@@ -11,6 +11,7 @@ from rich.markup import escape
 from headway.app.cli import (
     ask,
     audit,
+    bench,
     break_even,
     budget,
     cache,
@@ -50,6 +51,7 @@ models.register(app)
 serve.register(app)
 reload.register(app)
 explain.register(app)
+bench.register(app)
 budget.register(app)
 cache.register(app)
 compare.register(app)
