@@ -221,6 +221,12 @@ def test_phases_that_were_not_timed_apart_leave_what_comes_of_them_unknown() -> 
     assert (both.after, both.partly) == (1, True)  # one of them can be told
     assert not what_if(unsplit, parse("model 0.5x"), prices=prices).partly
     assert not what_if(unsplit, parse("queue 0x"), prices=prices).partly  # nothing of it can
+    lone = what_if(unsplit[:1], parse("cache 100%, model 0.5x"), prices=prices)
+    assert (lone.after, lone.partly) == (0.5, False)  # where nothing is read again, that takes no time
+    known = [
+        call(f"c{i}", i, i + 1, usage=Usage(input_tokens=10 + 9 * i, output_tokens=1, cache_read=0)) for i in (0, 1)
+    ]
+    assert what_if(known, parse("cache 100%"), prices=prices).after is None  # how long the reading took is not
     assert asked("ttft 2x").after == 17.0  # there is prefill, and no queue that would be hidden in it
     no_calls = what_if([tool("t", 0, 2)], parse("ttft 0x"), prices=prices)
     assert (no_calls.after, no_calls.notes) == (2, ("queue and prefill do not occur in this task.",))

@@ -71,7 +71,9 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
     saved = _saved(case, left, found, untold, output, notes)
     for sentence in _absent(case, changes, writing):
         notes.add(sentence)
-    untimed = [_untimed(case, one, found, writing) for one in changes]
+    untimed = [
+        _uncached(case, found, untold) if isinstance(one, Cache) else _untimed(case, one, writing) for one in changes
+    ]
     return Outcome(
         before=case.study.e2e,
         after=None if untimed and all(untimed) else change.replayed(),
@@ -227,7 +229,12 @@ def _name(work: object) -> str | None:
             return None
 
 
-def _untimed(case: Case, one: WhatIf, found: Mapping[int, _Cached], writing: Mapping[int, float]) -> bool:
+def _uncached(case: Case, found: Mapping[int, _Cached], untold: int) -> bool:
+    """The same of a better cache: what no call reads again takes no time, whether reading was timed or not."""
+    return PREFILL not in _there(case, {}) if found else untold > 0
+
+
+def _untimed(case: Case, one: WhatIf, writing: Mapping[int, float]) -> bool:
     """Whether what a change would do to the time is hidden in calls whose phases were not timed apart."""
     if not case.shares[MODEL]:
         return False
@@ -236,8 +243,6 @@ def _untimed(case: Case, one: WhatIf, found: Mapping[int, _Cached], writing: Map
             return MODEL not in phases and not {TOOL, HOP, *_there(case, writing)}.intersection(phases)
         case Output():
             return DECODE not in _there(case, writing)
-        case Cache():
-            return PREFILL not in _there(case, writing) or not found
         case _:
             return False
 
@@ -258,7 +263,7 @@ def _absent(case: Case, changes: Sequence[WhatIf], writing: Mapping[int, float])
         if isinstance(one, (Faster, Output)):
             phases = one.phases if isinstance(one, Faster) else (DECODE,)
             named = " and ".join(phases)
-            if _untimed(case, one, {}, writing):
+            if _untimed(case, one, writing):
                 were = "were" if len(phases) > 1 else "was"
                 found.append(f"{named} {were} not timed apart in this task: what that would save is unknown.")
             elif _there(case, writing).isdisjoint(phases):
