@@ -183,7 +183,7 @@ def _iteration(tree: Tree, turn: Turn, phases: dict[Phase, float]) -> Iteration:
         model_unsplit=phases[MODEL],
         tools=phases[TOOL] + phases[RETRIEVAL],
         ttft=ttft(call, span.start),
-        tpot=next((one for one in (timed, own, ended) if one is not None), None),
+        tpot=timed if timed is not None else own if own is not None else ended,
         usage=call.usage,
         tpot_by_engine=own is not None,
         tpot_to_end=ended is not None,

@@ -17,8 +17,7 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     shown = next(((span.work, end) for span, end in loop if type(span.work) is ModelCall and span.work.shown), None)
     if shown is not None:
         return _first_of(*shown, case, notes)
-    tools = [span.work for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse]
-    issuers = {tool.issued_by for tool in tools if type(tool) is ToolUse}
+    issuers = {work.issued_by for span in tree.spans if type(work := span.work) is ToolUse}
     answers = [
         (span.work, end)
         for span, end in loop

@@ -19,7 +19,7 @@ from headway.trace.prices import PriceOf, price_for
 from headway.trace.reuse import counted, rereads
 from headway.trace.sources.verdict import Verdict
 from headway.trace.study import Study, Task, study
-from headway.trace.totals import failures_of
+from headway.trace.totals import failures_of, tools_of
 
 
 class ToolFacts(Struct, kw_only=True, array_like=True):
@@ -126,7 +126,7 @@ def facts_of(task: Task, verdict: Verdict, *, title: str | None = None, prices: 
         n=len(loop),
         calls=len(held.calls),
         failed=root.error is not None or last.error is not None,
-        failures=failures_of(tree, held.calls),
+        failures=failures_of(tree, held.calls, tools_of(tree)),
         task_ttft=task_ttft(case, []) if verdict.timed else None,
         human=tree.human,
         phases={phase: seconds for phase, seconds in spent(case.walked if verdict.timed else ()).items() if seconds},

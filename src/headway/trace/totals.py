@@ -77,8 +77,8 @@ def total(
     attempts = [call.attempts for call in works if call.attempts is not None]
     if hidden := len(works) - len(attempts):
         notes.append(f"May contain hidden retries: {_of(hidden, works)}, whose number of attempts was not recorded.")
-    tools = _tools(tree)
-    if timed and (gaps := sum(type(span.work) is ToolUse and span.work.inferred for span in tools)):
+    tools = tools_of(tree)
+    if timed and (gaps := sum([type(span.work) is ToolUse and span.work.inferred for span in tools])):
         notes.append(
             f"Tools not timed where they ran: {gaps:,}. Each is the gap between the response that asked for it and the"
             " next request, so the agent's own code is in it."
@@ -94,19 +94,20 @@ def total(
         cost=None if spent.cost.exact is None else MicroUsd(spent.cost.exact),
         spent=spent,
         own=own,
-        failures=failures_of(tree, calls),
+        failures=failures_of(tree, calls, tools),
         unseen=sum(map(untold, tools)),
         retries=None if hidden else len(again) + sum(attempts) - sum(map(bool, attempts)),
         notes=notes,
     )
 
 
-def failures_of(tree: Tree, calls: Sequence[int]) -> int:
+def failures_of(tree: Tree, calls: Sequence[int], tools: Sequence[Span]) -> int:
     """How many of the calls and tools are known to have failed."""
-    return sum([tree.spans[i].error is not None for i in calls]) + sum(map(failed, _tools(tree)))
+    return sum([tree.spans[i].error is not None for i in calls]) + sum(map(failed, tools))
 
 
-def _tools(tree: Tree) -> list[Span]:
+def tools_of(tree: Tree) -> list[Span]:
+    """All tools and retrievals."""
     return [span for span, kind in zip(tree.spans, tree.kinds, strict=True) if kind is ToolUse or kind is Retrieval]
 
 

@@ -1,5 +1,6 @@
 """The waterfall: one bar per span, with its phases, its share of the critical path and its slack."""
 
+from itertools import compress
 from math import inf
 
 from msgspec import Struct, structs
@@ -55,7 +56,9 @@ def bars_of(case: Study) -> tuple[Bar, ...]:
         on_path[stretch.owner] += stretch.end - stretch.start
     slack = slacks(case.graph, held)
     least = list(slack)
-    for i in range(len(least) - 1, 0, -1):
+    # Only below what is no part of the replay: what a node holds has never less slack than the node itself.
+    below = compress(range(len(least)), map(inf.__eq__, map(slack.__getitem__, tree.parent)))
+    for i in reversed(list(below)):
         above = tree.parent[i]
         if least[i] < least[above] and not held.adrift[i]:
             least[above] = least[i]
