@@ -58,6 +58,12 @@ def test_a_quote_that_is_not_there_is_dropped_and_said(quote: str, why: str) -> 
     assert found.held
 
 
+@given(st.text())
+def test_whatever_a_model_writes_is_parted_into_text_and_quotes(text: str) -> None:
+    found = ground(f"{text}\nQUOTE [{'9' * 5000}] {text}", SHOWN)
+    assert all(quote.source in SHOWN for quote in found.quotes)
+
+
 def test_korean_quotes_are_looked_up_too() -> None:
     found = ground('화요일입니다.\nQUOTE [2] "화요일부터 일요일까지"\nQUOTE [2] "월요일부터 금요일까지"', SHOWN)
     assert [quote.document for quote in found.quotes] == ["도서관.md"]

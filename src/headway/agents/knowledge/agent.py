@@ -24,8 +24,6 @@ MAX_QUESTION: Final = 1000
 """Characters: a question, not a document."""
 PASSAGES: Final = 3
 """Passages that the direct way shows the model, and that tell whether the documents hold an answer at all."""
-
-
 DIRECT: Final = Way(mode="direct", searches=True, answer=answer_directly)
 """Search once, one call."""
 WAYS: Final[Mapping[Mode, Way]] = {

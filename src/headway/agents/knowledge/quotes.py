@@ -23,7 +23,7 @@ RULES: Final = (
 """What a model is told about quotes and about not knowing."""
 
 _BEGUN: Final = re.compile(rf"[\s>*_#-]*{QUOTE}\s*[\[\d:\"“*]", re.IGNORECASE)
-_LINE: Final = re.compile(rf"[\s>*_#-]*{QUOTE}[\s*]*\[?\s*(\d+)?\s*\]?[\s:.*_-]*(.*)", re.IGNORECASE)
+_LINE: Final = re.compile(rf"[\s>*_#-]*{QUOTE}[\s*]*\[?\s*(\d{{1,9}})?\s*\]?[\s:.*_-]*(.*)", re.IGNORECASE)
 _EDGES: Final = " \t\r\n>*_#-"
 _GAP: Final = re.compile(r"\.\.\.|…|\[\s*…\s*\]")
 LEAST: Final = 2

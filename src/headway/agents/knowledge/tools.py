@@ -19,7 +19,7 @@ HOW: Final = (
     "If the passages do not suffice, search again in other words with the tool `search`, or look at what stands around "
     "a passage with the tool `around`, before you say that they do not hold the answer."
 )
-_NUMBER: Final = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
+_NUMBER: Final = re.compile(r"^\[(\d{1,9})\] ", re.MULTILINE)
 
 
 def by_tools(run: Run, model: str) -> Way:

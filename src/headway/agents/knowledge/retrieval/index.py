@@ -25,7 +25,6 @@ POOL: Final = 30
 """Passages that each way of searching proposes, and that are reranked."""
 COVERED: Final = 2.0
 """What it is worth to hold all of a question's terms, in standard deviations of nearness."""
-
 ROUNDING: Final = 1e-6
 """Cosines that differ by less are the same: their sums are of 32-bit floats."""
 
