@@ -39,6 +39,7 @@ from headway.policy.messages import IssuedCall
 from headway.policy.order.waiting import Lane
 from headway.trace.ids import Ids
 from headway.trace.record import Recorder
+from headway.wire.crowded import crowded
 from headway.wire.dialect import Asked, Dialect
 from headway.wire.dialects import CHAT, COUNT_TOKENS, EMBEDDINGS
 from headway.wire.openai import NULL, Answer
@@ -178,13 +179,13 @@ class Journal:
         record.stream = asked.stream is True
         if not self.active:
             return
-        messages = bytes(asked.messages) if record.operation == TALK else _NO_MESSAGES
+        said = bytes(asked.messages) if record.operation == TALK else _NO_MESSAGES
         if (told := fields.get(_RETRIES)) is not None:
             record.sent_before = 0 if told == b"0" else sent_before(told.decode("latin-1"))
         if self._keep_text:
-            record.prompt = messages
+            record.prompt = said
         if self._identifier is not None and record.operation != "count_tokens":
-            opening = _opening(record, asked, messages, fields)
+            opening = _opening(record, asked, said, fields)
             try:
                 record.identity = self._identifier.decide(opening, now)
             except Exception:  # noqa: BLE001 - the seam: whatever goes wrong in observing, the request is served
@@ -317,13 +318,13 @@ def _usage(record: CallRecord) -> Usage:
     return _NOTHING if record.sent is None else Usage()
 
 
-def _opening(record: CallRecord, asked: Asked, messages: bytes, fields: dict[bytes, bytes]) -> CallOpening:
+def _opening(record: CallRecord, asked: Asked, said: bytes, fields: dict[bytes, bytes]) -> CallOpening:
     tools = asked.tools
     return CallOpening(
         span=record.span,
         tenant=record.tenant,
         model=asked.model,
-        messages=messages,
+        messages=_NO_MESSAGES if crowded(said) else said,
         tools=None if tools == NULL else bytes(tools),
         headers=_identity_headers(fields),
         body_session=asked.session,

@@ -7,6 +7,7 @@ from msgspec import Raw, Struct, field
 
 from headway.core.errors import BadInputError
 from headway.wire.bad_request import check_tools, decoded
+from headway.wire.crowded import crowded
 from headway.wire.openai import NULL
 from headway.wire.responses.items import as_messages
 
@@ -30,7 +31,12 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def messages(self) -> Raw:
-        """The input as messages of a chat, made anew at each reading, without what was said before."""
+        """The input as messages of a chat, made anew at each reading, without what was said before.
+
+        Input of too many items is given as it is: whoever reads messages passes it over.
+        """
+        if crowded(bytes(self.input)):
+            return self.input
         return as_messages(self.instructions, self.input)
 
     @property
