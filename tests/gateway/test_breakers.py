@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import pytest
 from serving import Served, chat, serving
 
 from headway.core.clock import VirtualClock
 from headway.core.fleet import ReplicaId
+from headway.core.span import ModelCall
 from headway.gateway.breakers import BreakerRules, Breakers
 from headway.gateway.fake import FakeEngine, Reply
+from headway.gateway.scheduling import Scheduling
 from headway.gateway.wiring import Passes
 
 R0 = ReplicaId("r0")
@@ -132,3 +135,21 @@ async def test_a_replica_that_cannot_be_reached_or_breaks_off_counts_as_failing(
     async with FakeEngine(lambda _: broken) as only, serving(only, passes=passes) as served:
         await served.raw(chat("connection: close\r\n", stream=True))
         assert breakers.states(0.0)[0].state == "open"
+
+
+@pytest.mark.parametrize("scheduling", [None, Scheduling()])
+async def test_the_receipt_says_who_was_left_out_and_why(scheduling: Scheduling | None) -> None:
+    passes, _ = breaking(calls=1)
+    async with (
+        FakeEngine(Moody()) as one,
+        FakeEngine() as two,
+        serving(one, two, passes=passes, scheduling=scheduling) as served,
+    ):
+        answers = await asked(served, 3)
+        spans = sorted(await served.spans(3), key=lambda span: span.start)
+        works = [span.work for span in spans if isinstance(span.work, ModelCall)]
+    assert answers[0] == (500, "r0")
+    assert answers[1:] == [(200, "r1")] * 2
+    for work in works[1:]:
+        assert work.route is not None
+        assert "Left out, as too many calls failed there of late: r0." in work.route.notes

@@ -127,6 +127,8 @@ async def test_a_pipelined_request_behind_an_upgrade_is_not_mixed_in() -> None:
     assert [request["model"] for request in engine.requests] == ["m"]
 
 
+WHOLE = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(WHOLE), WHOLE)
 SMUGGLING = {
     "length and chunks": HEAD + b"content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks and length": HEAD + b"transfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n",
@@ -147,6 +149,16 @@ SMUGGLING = {
     "chunks ended by LF": HEAD + b"transfer-encoding: chunked\r\n\r\n2\n{}\n0\n\n",
     "lines ended by LF": b"POST /v1/chat/completions HTTP/1.1\nhost: x\ncontent-length: 2\n\n{}",
     "NUL in a header": HEAD + b"x: a\0b\r\ncontent-length: 2\r\n\r\n{}",
+    "two codings": HEAD + b"transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n" + CHUNKED,
+    "a coding behind a vertical tab": HEAD + b"transfer-encoding: \x0bchunked\r\n\r\n" + CHUNKED,
+    "a coding in quotes": HEAD + b'transfer-encoding: "chunked"\r\n\r\n' + CHUNKED,
+    "a hexadecimal length": HEAD + b"content-length: 0x%x\r\n\r\n" % len(WHOLE) + WHOLE,
+    "a length with more behind it": HEAD + b"content-length: %dx\r\n\r\n" % len(WHOLE) + WHOLE,
+    "no digits for a length": HEAD + b"content-length: \r\n\r\n" + WHOLE,
+    "a length of many digits": HEAD + b"content-length: 1%020d\r\n\r\n" % len(WHOLE) + WHOLE,
+    "CR alone in a header": HEAD + b"x: a\rb\r\ncontent-length: %d\r\n\r\n" % len(WHOLE) + WHOLE,
+    "a space in a name": HEAD + b"x y: z\r\ncontent-length: %d\r\n\r\n" % len(WHOLE) + WHOLE,
+    "a signed chunk size": HEAD + b"transfer-encoding: chunked\r\n\r\n+" + CHUNKED,
     "chunks in HTTP/1.0": HEAD.replace(b"1.1", b"1.0") + b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n",
 }
 

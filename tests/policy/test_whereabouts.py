@@ -95,6 +95,12 @@ def test_of_a_prompt_without_end_its_beginning_is_told_and_a_message_has_bounded
     assert event.prompt == endless[:MOST_PREFIXES]
 
 
+def test_lengths_that_cannot_be_are_told_as_the_nearest_that_can() -> None:
+    (event,) = heard(told(("b", ((1, -5), (2, 1 << 40)))), "two", FLEET, 9.0)
+    assert isinstance(event, RouteElsewhere)
+    assert event.prompt == ((1, 0), (2, (1 << 32) - 1))
+
+
 @pytest.mark.parametrize("policy", [ExpectedSeconds(), CacheAware(), PrebleE2(), SessionHome()])
 def test_a_session_goes_where_another_worker_has_sent_it(policy: RoutePolicy) -> None:
     nothing = call("c", chain((91, 1000)), session="new")

@@ -120,6 +120,7 @@ def _besides() -> dict[str, Schema]:
             "Figures for Prometheus.",
             {"200": {"description": "The page.", "content": prometheus}, **_failures(openai, "401", "403", "4XX")},
         ),
+        **_own(),
         PATH.decode(): _get(
             "openapi",
             "This document. Needs no key.",
@@ -127,6 +128,28 @@ def _besides() -> dict[str, Schema]:
                 "200": {"description": "OpenAPI 3.1.", "content": {_JSON: {"schema": {"type": "object"}}}},
                 **_failures(openai, "4XX"),
             },
+        ),
+    }
+
+
+def _own() -> dict[str, Schema]:
+    """What a tenant sees of itself."""
+    failures = _failures(reference("OpenAIError"), "401", "403", "4XX", "503")
+
+    def shown(name: str, summary: str, content: Schema) -> Schema:
+        told = {"200": {"description": "What there is of the key's tenant.", "content": content}}
+        return _get(name, f"{summary} Needs a key.", {**told, **failures})
+
+    document: Schema = {_JSON: {"schema": {"type": "object"}}}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    task = shown("own-task", "Explain one of the tenant's tasks, as `headway explain --json` does.", document)
+    task["get"]["parameters"] = [name]
+    return {
+        "/v1/headway/tasks": shown("own-tasks", "List the tenant's newest tasks.", document),
+        "/v1/headway/tasks/{name}": task,
+        "/v1/headway/use": shown("own-use", "Tell the tenant's limits and use, and those of its keys.", document),
+        "/v1/headway/metrics": shown(
+            "own-metrics", "Tell the tenant's calls and tokens, for Prometheus.", {"text/plain": {"schema": {}}}
         ),
     }
 

@@ -72,9 +72,12 @@ class Telling:
         """A call was sent to ``replica`` at ``at`` (epoch seconds)."""
         prompt = request.prompt[:MOST_PREFIXES]
         self._prefixes += len(prompt)
-        digests = array("q", [digest for digest, _ in prompt])
-        tokens = array("I", [min(max(length, 0), _MOST_TOKENS) for _, length in prompt])
-        self._sent.append(_Sent(replica, session_of(request), at, digests.tobytes(), tokens.tobytes()))
+        digests, lengths = zip(*prompt, strict=True) if prompt else ((), ())
+        try:
+            tokens = array("I", lengths)
+        except OverflowError:
+            tokens = array("I", [min(max(length, 0), _MOST_TOKENS) for length in lengths])
+        self._sent.append(_Sent(replica, session_of(request), at, array("q", digests).tobytes(), tokens.tobytes()))
 
     def unserved(self, replica: ReplicaId, task: TaskId) -> None:
         """``replica`` could not serve a call of ``task``."""
