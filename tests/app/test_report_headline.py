@@ -56,6 +56,8 @@ def test_what_is_known_of_a_record_without_durations_is_said_and_nothing_twice(a
     (said,) = (one for one in findings([], judge([], "made", "none")) if one.name == "no-times")
     flushed = replace(flushed, verdict=replace(flushed.verdict, timing="none", extent=17.173), findings=(said,))
     assert headline(flushed) == "4 model calls in a record of 17.17 s, which does not tell how long each of them took."
+    alone = replace(flushed, anatomy=replace(anatomy, calls=1))
+    assert headline(alone) == "1 model call in a record of 17.17 s, which does not tell how long it took."
 
 
 def test_one_call_needs_no_comparison(anatomy: Anatomy) -> None:

@@ -32,7 +32,8 @@ def _untimed(account: TaskAccount) -> str:
     verdict, calls = account.verdict, plural(account.anatomy.calls, "model call")
     if verdict.extent is not None:
         extent = seconds(verdict.extent, decimals_for(verdict.extent))
-        return f"{calls} in a record of {extent}, which does not tell how long each of them took."
+        whose = "it" if account.anatomy.calls == 1 else "each of them"
+        return f"{calls} in a record of {extent}, which does not tell how long {whose} took."
     missing = "when things happened" if verdict.timing == "durations" else "how long anything took"
     return f"{calls}; {missing} is not in this record."
 

@@ -145,6 +145,7 @@ def test_where_all_lines_carry_one_time_the_durations_that_the_record_tells_are_
     ]
     assert [(call.first_token, call.first_visible) for call in calls(piece)] == [(0.3, None), (None, None)]
     assert [isinstance(tool.work, ToolUse) and tool.work.inferred for tool in tools(piece)] == [True, False]
+    assert piece.remarks[-1] == "The turn says that it took 1.200 s and had its first token after 0.300 s."
     verdict = judge(piece.spans, "Codex session", piece.timing, piece.remarks, extent=piece.extent)
     assert (verdict.timed, verdict.timing, verdict.extent) == (False, "durations", 1.2)
     assert (verdict.about("ttft").known, verdict.about("tools").known) == (1, 1)

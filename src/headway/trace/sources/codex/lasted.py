@@ -41,3 +41,6 @@ def lay(draft: Draft, whole: float | None, first_token: float | None, tools: Map
             first = None
     draft.start, draft.until = 0.0, now if whole is None else whole
     draft.remarks.append(_LAID)
+    told = [] if whole is None else [f"took {whole:,.3f} s"]
+    told += [] if first_token is None else [f"had its first token after {first_token:,.3f} s"]
+    draft.remarks += [f"The turn says that it {' and '.join(told)}."] if told else []

@@ -80,6 +80,7 @@ class Turn(Struct, eq=False):
         timing: Timing = "messages" if self.timed else "none"
         if told and took_no_time(self.draft):
             timing = "durations"
+            self.draft.remarks = [remark for remark in self.draft.remarks if remark != _UNASKED]
             lay(self.draft, self.whole, self.first_token, tools)
         piece = self.draft.piece(task_id("codex", self.key), SessionId(session), timing)
         return structs.replace(piece, extent=self.whole) if timing == "durations" else piece
