@@ -93,20 +93,20 @@ def _time(log: Lined, line: int, stamp: Callable[[str], float | None]) -> float 
 def _fitted(
     records: Sequence[_Record], logs: Sequence[Lined], budget: int, measure: Measure
 ) -> Iterator[tuple[Part, ...]]:
-    at = 0
+    at, before = 0, 1
     while at < len(records):
 
         def fits(count: int, at: int = at) -> bool:
             parts = _joined(records[at : at + count], logs)
             return measure.fits("".join(part.written for part in parts), budget)
 
-        count = most(len(records) - at, fits)
+        count = most(len(records) - at, fits, step=before)
         if count:
             yield _joined(records[at : at + count], logs)
         else:
             alone = records[at]
             yield from ((part,) for part in cut(logs[alone.log], alone.start, alone.end, budget, measure))
-        at += max(1, count)
+        at, before = at + max(1, count), max(1, count)
 
 
 def _joined(records: Sequence[_Record], logs: Sequence[Lined]) -> tuple[Part, ...]:
