@@ -1,6 +1,6 @@
 """A fan-out on the local engine: four questions about one long text at once, asked through `headway serve`.
 
-    python benchmarks/fanout.py [--rounds 5] [--words 1150] [--answer 24] [--threads N]
+    python benchmarks/fanout.py [--quick] [--rounds 5] [--words 1150] [--answer 24] [--threads N]
 
 One engine of four slots, and before it three gateways: one without `[fanout]`; one whose calls follow the first as soon
 as that begins to answer, as if the slots shared a cache; and one that primes llama.cpp's slots. Round after round each
@@ -36,7 +36,9 @@ from rig.service import HEADWAY
 BRANCHES = 4
 SEED = 11
 NOTHING, LEADER, PRIMED = "nothing", "leader only", "slots primed"
-_FANOUT = {NOTHING: "", LEADER: "[fanout]", PRIMED: "[fanout]"}
+_LED = '[fanout]\nlongest = "10 min"'
+"""By default nobody waits longer than 30 s, which on a busy machine is less than a prompt takes."""
+_FANOUT = {NOTHING: "", LEADER: _LED, PRIMED: _LED}
 _KIND = {NOTHING: "llama.cpp", LEADER: "openai", PRIMED: "llama.cpp"}
 _CONFIG = """
 [gateway]
@@ -125,7 +127,7 @@ async def measure(options: argparse.Namespace, folder: Path) -> list[Fan]:
     """Fan-outs over texts that no two share, on one engine."""
     dice, fans = random.Random(SEED), list[Fan]()
     spec = EngineSpec(weights=find(None), slots=BRANCHES, context=4096, threads=options.threads)
-    engines = EmbeddedFleet(spec, 1, lambda *_: None)
+    engines = EmbeddedFleet(spec, 1, lambda _replica, _healthy, _why: None)
     (replica,) = await engines.start()
     try:
         with ExitStack() as stack:
@@ -156,11 +158,13 @@ async def measure(options: argparse.Namespace, folder: Path) -> list[Fan]:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two rounds: about a minute and a half")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--words", type=int, default=1150, help="of the common text")
     parser.add_argument("--answer", type=int, default=24, help="tokens of each answer")
     parser.add_argument("--threads", type=int, default=None, help="of the engine; left out: as many as cores")
     options = parser.parse_args()
+    options.rounds = 2 if options.quick else options.rounds
     try:
         find(None)
     except HeadwayError as error:

@@ -21,8 +21,9 @@ BENCHMARKS = (
     "agents_at_work",
     "peers",
     "replicas",
+    "fanout",
 )
-SHORTER = {"agents_at_work", "explain", "gateway", "peers", "replicas", "runtime"}
+SHORTER = {"agents_at_work", "explain", "fanout", "gateway", "peers", "replicas", "runtime"}
 """Those that know how to be quick."""
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,10 @@ async def test_a_judge_decides_where_nothing_else_does(grade: str, models: list[
     first = next(call for _, call in calls(spans) if call.model == "small")
     assert first.route is not None
     assert f"The judge judge gave it 0.{grade}." in first.route.notes
+    times = [(span.start, span.end or 0.0) for span, _ in calls(spans)]
+    if "large" in models:
+        assert sorted(times) == times
+        assert all(one[1] <= after[0] for one, after in pairwise(times)), "one after the other"
     shown = engine.requests[1]["messages"][1]["content"]
     assert '[{"role":"user","content":"one two three"}]' in shown
     assert "<<<ANSWER\nBonn\nANSWER>>>" in shown
@@ -448,7 +453,8 @@ async def test_a_client_that_leaves_leaves_nothing_at_work(when: str) -> None:
             await engine.until(lambda: len(engine.requests) == count)
         await engine.wait_cancelled()
         spans = await served.spans(calls=count)
-    assert sum(span.error == "client_gone" for span, _ in calls(spans)) == 1
+    expected = {"first": {"small"}, "judge": {"small", "judge"}, "second": {"large"}}[when]
+    assert {call.model for span, call in calls(spans) if span.error == "client_gone"} == expected
 
 
 async def test_a_stream_that_is_too_long_to_be_held_is_passed_on() -> None:

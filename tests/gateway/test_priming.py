@@ -191,7 +191,9 @@ async def test_llama_cpp_computes_a_common_beginning_once(caplog: pytest.LogCapt
         pytest.skip(str(error))
     caplog.set_level(logging.ERROR)
     fan = Fan(tokens=40)
-    engines = EmbeddedFleet(EngineSpec(weights=weights, slots=3, context=512, threads=1), 1, lambda *_: None)
+    engines = EmbeddedFleet(
+        EngineSpec(weights=weights, slots=3, context=512, threads=1), 1, lambda _replica, _healthy, _why: None
+    )
     words = " ".join(f"fact {number}" for number in range(40))
     (replica,) = await engines.start()
     try:

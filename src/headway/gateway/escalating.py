@@ -69,6 +69,8 @@ class Escalating:
         self._standby: Standby | None = None
         self._made: list[_Made] = []
         """Answers that were found wanting and tiers that could not answer, first to last."""
+        self._ended = 0.0
+        """When the tier that was asked last was through; epoch seconds."""
         self._over = False
 
     # --- what the call tells, as to a `Sending`
@@ -155,6 +157,7 @@ class Escalating:
         if sending is None:
             return
         sending.end()
+        self._ended = self._errand.wiring.clock.now()
         record, holding = self._errand.record, self._holding
         if holding is None:
             if self._standby is not None and self._standby.spared:
@@ -281,10 +284,9 @@ class Escalating:
 
     def _put_aside(self, holding: Holding | None) -> None:
         """What the record says of the answer made last goes into a record of its own."""
-        wiring, record = self._errand.wiring, self._errand.record
-        now = wiring.clock.now()
-        made = structs.replace(record, span=wiring.journal.new_span())
-        self._made.append(_Made(made, now, holding, self._probe, self._tier))
+        record, journal = self._errand.record, self._errand.wiring.journal
+        made = structs.replace(record, span=journal.new_span())
+        self._made.append(_Made(made, self._ended, holding, self._probe, self._tier))
 
     def _forget(self) -> None:
         fresh = CallRecord(SpanId(""), 0.0)

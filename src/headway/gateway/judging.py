@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from headway.core.errors import UpstreamError
+from headway.core.span import ErrorType
 from headway.gateway.caches.copying import Nobody
 from headway.gateway.credentials import secret_of
 from headway.gateway.errand import Errand
@@ -18,6 +19,7 @@ from headway.wire.dialects import CHAT
 from headway.wire.openai import Answer
 
 _OK: Final = 200
+_LEFT: Final = ErrorType("client_gone")
 
 
 class Judging:
@@ -79,7 +81,8 @@ class Judging:
         self._fault(error)
 
     def cut(self) -> None:
-        """Ask no more."""
+        """Ask no more: nobody waits for its word any longer."""
+        self.record.error = _LEFT
         self._sending.cut()
 
     def end(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from msgspec import Struct, structs
 
 from headway.core.clock import Clock
-from headway.core.errors import UpstreamError
+from headway.core.errors import HeadwayError
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.task import SpanId
 from headway.gateway.exposition import family
@@ -156,7 +156,7 @@ class Leading:
             "Calls that waited for another to compute a common prompt, by how that ended.",
             [({"outcome": "followed"}, self.followed), ({"outcome": "overdue"}, self.overdue)],
         )
-        if self.priming is not None and self.priming.primed:
+        if self.priming is not None:
             yield from family(
                 "headway_slots_primed_total",
                 "counter",
@@ -190,7 +190,7 @@ class Leading:
         wanted, primed = len(self._flights.followers(record.span)) - 1, 0
         try:
             primed = await priming.spread(replica, tokens, wanted) if wanted else 0
-        except UpstreamError:
+        except HeadwayError:
             pass  # they compute it themselves
         finally:
             if primed:
