@@ -13,17 +13,27 @@ import openai
 import pytest
 from house import PRICES, House, Opened
 from keeping import keeping
-from serving import QUESTION, Served, chat, raw_engine, serving, streamed, whole
+from serving import QUESTION, Ids, Served, chat, raw_engine, serving, streamed, whole
 
+from headway.core.clock import SystemClock
 from headway.core.config import Limits
 from headway.core.fleet import Replica, ReplicaId
 from headway.core.limits import CallerLimits, Limit
 from headway.core.span import ModelCall, Span
+from headway.gateway.breakers import BreakerRules, Breakers
 from headway.gateway.fake import FakeEngine, Reply, ToolCall
+from headway.gateway.hedging import HedgeRules, Hedging
+from headway.gateway.leading import Leading, LeadRules
 from headway.gateway.naming import Naming
+from headway.gateway.retrying import Retrying
+from headway.gateway.scheduling import Scheduling
+from headway.gateway.wiring import Passes
+from headway.policy.identify import Identifier
 from headway.policy.limits.periods import counter_name
 from headway.policy.models.catalog import Alias, Tier, catalog
 from headway.policy.models.doubts import Doubts
+from headway.policy.resend.retry import RetryRules
+from headway.policy.routing.expected_seconds import ExpectedSeconds
 
 BASIC = Tier(name="basic", models=("small",))
 STANDARD = Tier(name="standard", models=("middle",), tools="none")
@@ -478,3 +488,42 @@ async def test_when_time_is_up_the_answer_that_there_is_will_do() -> None:
         answer = await served.ask(chat("x-headway-deadline: 0.5\r\n", model="auto"))
         await engine.wait_cancelled()
         assert (answer.status, SORRY in answer.body.decode()) == (200, True)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_it_gets_on_with_all_else_that_a_gateway_does_about_calls(streams: bool) -> None:
+    names = naming(Doubts(mean_logprob=-0.5, judge=0.7), "judge", ladder=("basic", "standard", "premium"))
+    identifier = Identifier(Ids(), measure=True)
+    passes = Passes(
+        naming=names,
+        cache=keeping(),
+        retries=Retrying(RetryRules(base=0.0)),
+        breakers=Breakers(BreakerRules()),
+        hedging=Hedging(HedgeRules()),
+        leading=Leading(LeadRules(), identifier.prompt, SystemClock()),
+    )
+    fails = [Reply(status=503, error="busy")]
+
+    def script(body: dict[str, Any]) -> Reply:
+        match body["model"]:
+            case "small":
+                return fails.pop() if fails else Reply(content="unsure", logprob=-2.0)
+            case "middle":
+                return Reply(content="so so", logprob=-0.1)
+            case "judge":
+                return Reply(content="40")
+            case _:
+                return Reply(content="well")
+
+    long: Any = [{"role": "user", "content": "word " * 3000}]
+    async with (
+        FakeEngine(script) as engine,
+        serving(
+            serves(engine), passes=passes, identifier=identifier, scheduling=Scheduling(), policy=ExpectedSeconds()
+        ) as served,
+    ):
+        assert await asyncio.gather(*[create(served, streams=streams, messages=long) for _ in range(3)]) == ["well"] * 3
+        spans = await served.spans(calls=4)
+    assert asked(engine)[:2] == ["small", "small"], "the first was busy, and was asked again"
+    assert asked(engine).count("large") == asked(engine).count("judge") == asked(engine).count("middle") >= 1
+    assert all(span.error is None for span, _ in calls(spans))
