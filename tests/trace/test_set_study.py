@@ -183,6 +183,16 @@ def test_what_could_not_be_done_is_said_once_whatever_its_numbers() -> None:
     assert (told.tokens, told.tokens_least) == (None, None)
 
 
+def test_where_answers_are_longer_what_is_known_bounds_nothing() -> None:
+    # of one task the tokens are known, of the other none are: twice the output may be any number of tokens more
+    study = SetStudy(prices=free, changes=parse("output 2x"))
+    known, blind = task(1), [msgspec.structs.replace(span, work=untold(span)) for span in task(2)]
+    for spans in (known, blind):
+        study.add(spans, judge(spans, "made", "spans"))
+    assert (changed := study.report().changed) is not None
+    assert (changed.tokens, changed.tokens_least, changed.cost_least) == (None, None, None)
+
+
 def untold(span: Span) -> Work:
     return msgspec.structs.replace(span.work, usage=Usage()) if isinstance(span.work, ModelCall) else span.work
 

@@ -23,7 +23,7 @@ from headway.trace.sources.digests import digest
 from headway.trace.sources.verdict import Aspect, Subject, Verdict, told_by_price
 from headway.trace.stats import Quantile, quantiles
 from headway.trace.study import study
-from headway.trace.whatif import Outcome, what_if
+from headway.trace.whatif import Outcome, longer_answers, what_if
 from headway.trace.whatif_text import WhatIf
 from headway.trace.workers import hired, rarely_collected
 
@@ -218,7 +218,9 @@ class SetStudy:
             levers=_levers([one for one in sample if one.facts.e2e is not None]),
             findings=set_findings(self._rows),
             recurring=_recurring(sample),
-            changed=_changed([one.outcome for one in sample if one.outcome is not None]),
+            changed=_changed(
+                [one.outcome for one in sample if one.outcome is not None], bounded=not longer_answers(self._changes)
+            ),
             sampled=len(sample),
             slowest=tuple(slowest),
             namesakes=tuple(row.task for row in self._rows if row.task[:BEGINNING] in beginnings),
@@ -322,21 +324,23 @@ def _halve_few(found: Mapping[str, dict[TaskId, Lever]]) -> None:
         half.setdefault(task, structs.replace(lever, key=_HALF))
 
 
-def _changed(outcomes: Sequence[Outcome]) -> ChangedSet | None:
+def _changed(outcomes: Sequence[Outcome], *, bounded: bool) -> ChangedSet | None:
     if not outcomes:
         return None
     notes = Counter(note for outcome in outcomes for note in dict.fromkeys(outcome.alike))
     told = any(outcome.after is not None for outcome in outcomes)
     after = (outcome.before if outcome.after is None else outcome.after for outcome in outcomes)
+    tokens = _mean((outcome.tokens for outcome in outcomes), len(outcomes))
+    cost = _mean((outcome.cost for outcome in outcomes), len(outcomes))
     return ChangedSet(
         of=len(outcomes),
         before=quantiles((outcome.before for outcome in outcomes), _AT),
         after=quantiles(after, _AT) if told else None,
         partly=sum(outcome.partly or outcome.after is None for outcome in outcomes),
-        tokens=_mean((outcome.tokens for outcome in outcomes), len(outcomes)),
-        cost=_mean((outcome.cost for outcome in outcomes), len(outcomes)),
-        tokens_least=_least((outcome.tokens_least for outcome in outcomes), len(outcomes)),
-        cost_least=_least((outcome.cost_least for outcome in outcomes), len(outcomes)),
+        tokens=tokens,
+        cost=cost,
+        tokens_least=_least((outcome.tokens_least for outcome in outcomes), len(outcomes)) if bounded else tokens,
+        cost_least=_least((outcome.cost_least for outcome in outcomes), len(outcomes)) if bounded else cost,
         notes=tuple(notes.most_common()),
     )
 

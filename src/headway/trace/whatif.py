@@ -67,8 +67,7 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
             notes.add(stays, alike)
     if fewer:
         thin_out(case, change, fewer)
-    output = _output(changes)
-    saved = _saved(case, left, found, untold, output, notes)
+    saved = _saved(case, left, found, untold, _output(changes), notes)
     for sentence in _absent(case, changes, writing):
         notes.add(sentence)
     untimed = [
@@ -80,8 +79,8 @@ def what_if(task: Task, changes: Sequence[WhatIf], *, prices: PriceOf = price_fo
         partly=any(untimed) and not all(untimed),
         tokens=saved.tokens.exact,
         cost=money(saved.cost.exact),
-        tokens_least=saved.tokens.exact if output > 1.0 else saved.tokens.least,
-        cost_least=money(saved.cost.exact if output > 1.0 else saved.cost.least),
+        tokens_least=saved.tokens.exact if longer_answers(changes) else saved.tokens.least,
+        cost_least=money(saved.cost.exact if longer_answers(changes) else saved.cost.least),
         notes=tuple(notes.said),
         alike=tuple(notes.said.values()),
     )
@@ -175,6 +174,11 @@ def _writing(case: Case, changes: Sequence[WhatIf], notes: _Notes) -> dict[int, 
     if writing:
         notes.add("Where the first token was not timed, writing is taken from how calls' time rises with their output.")
     return writing
+
+
+def longer_answers(changes: Sequence[WhatIf]) -> bool:
+    """Whether they make answers longer: then what is not known may be lost, and what is known bounds nothing."""
+    return _output(changes) > 1.0
 
 
 def _output(changes: Sequence[WhatIf]) -> float:

@@ -30,7 +30,7 @@ def no_hop(case: Case) -> Iterable[Lever]:
         Advice(
             key="no-hop",
             name="no hop",
-            assumes="The upper bound: the agent's own code and the network take no time.",
+            assumes="The upper bound: the agent's own code, the network and the gateway take no time.",
             tradeoff="Work on the agent's own code and where it runs.",
             rule="Each iteration pays its hops once: N x hop.",
             how="Run the agent beside the gateway, keep connections open, and do the agent's own work while the model"
