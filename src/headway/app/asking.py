@@ -108,7 +108,7 @@ async def load_index(
                 file, docs, embedder, lambda now, total: progress.update(bar, completed=now, total=total)
             )
         for problem in done.problems:
-            console.print(Text(visible(f"  {problem.name} {problem.what} {problem.fix}"), "yellow"))
+            console.print(Text(visible(f"  {problem.name} {problem.what} {problem.fix}"), "yellow"), soft_wrap=True)
         return Index(file, embedder)
     except BaseException:
         file.close()

@@ -150,3 +150,12 @@ def test_text_is_shown_as_soon_as_it_cannot_be_a_quote_any_more() -> None:
     spoken.feed("ite")
     spoken.feed(" so")
     assert shown == ["Quite", " so"]
+
+
+def test_line_ends_before_quotes_are_not_shown() -> None:
+    shown: list[str] = []
+    spoken = Spoken(shown.append)
+    for piece in ("One.\n", "\nTwo.", "\n\n", 'QUOTE [1] "a rope"'):
+        spoken.feed(piece)
+    spoken.end()
+    assert "".join(shown) == "One.\n\nTwo."

@@ -147,14 +147,17 @@ class Spoken:
         if self._over:
             return
         if self._open:
-            self._show(part)
-        else:
-            self._line += part
-            begun = self._line.strip(_EDGES).upper()
-            if _BEGUN.match(self._line) or begun.startswith(NOT_HELD):
-                self._over = True
-            elif (begun and part.endswith("\n")) or not any(mark.startswith(begun) for mark in (QUOTE, NOT_HELD)):
-                self._show(self._line)
-                self._line, self._open = "", True
-        if part.endswith("\n") and self._open:
-            self._open = False
+            self._tell(part)
+            return
+        self._line += part
+        begun = self._line.strip(_EDGES).upper()
+        if _BEGUN.match(self._line) or begun.startswith(NOT_HELD):
+            self._over = True
+        elif (begun and part.endswith("\n")) or not any(mark.startswith(begun) for mark in (QUOTE, NOT_HELD)):
+            self._tell(self._line)
+
+    def _tell(self, text: str) -> None:
+        """Show it, but for line ends behind it: they belong to what comes next, if that is to be seen."""
+        self._line = text[len(text.rstrip("\r\n")) :]
+        self._open = not self._line
+        self._show(text.removesuffix(self._line))
