@@ -52,6 +52,20 @@ def test_a_load_is_played_told_and_kept(headway: Callable[..., Any], tmp_path: P
         assert len(kept.tasks(20)) == 8
 
 
+def test_a_sweep_finds_how_many_tasks_are_held(headway: Callable[..., Any]) -> None:
+    with engine() as url:
+        words = ["bench", "sweep", url, "--model", "fake", "--shape", "single", "--tasks", "1,2", "--rounds", "6"]
+        ran = headway(*words, "--slo", "task 30s", "--json")
+        assert ran.code == 0, ran.err
+        found = json.loads(ran.out)
+        assert [one["tasks"] for one in found["levels"]] == [1, 2]
+        assert [one["figures"]["tasks"] for one in found["levels"]] == [6, 12], "after a warm-up of a session for each"
+        shown = headway(*words)
+    assert "at once" in shown.out
+    assert "Fewer than four levels" in shown.out
+    assert "2 at once:" in shown.err
+
+
 def test_reports_under_other_conditions_are_not_compared(headway: Callable[..., Any], tmp_path: Path) -> None:
     one, other = tmp_path / "1.json", tmp_path / "2.json"
     with engine() as url:
@@ -61,6 +75,12 @@ def test_reports_under_other_conditions_are_not_compared(headway: Callable[..., 
     found = headway("bench", "compare", str(one), str(other))
     assert found.code == 1
     assert "stream: True and False" in " ".join(found.err.split())
+
+
+def test_levels_have_to_be_numbers(headway: Callable[..., Any]) -> None:
+    ran = headway("bench", "sweep", "http://127.0.0.1:9/v1", "--model", "m", "--tasks", "1,two")
+    assert ran.code == 2
+    assert "'1,two' is no list of numbers" in " ".join(ran.err.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(

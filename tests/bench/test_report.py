@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
+from loads import NOTHING
 from msgspec import structs
 
 from headway.bench.endpoint import endpoint
-from headway.bench.figures import Figures
 from headway.bench.report import Report, encode, read
 from headway.bench.statement import Statement, differences
 from headway.core.errors import BadInputError
@@ -24,27 +24,6 @@ STATEMENT = Statement(
     python="3",
     system="s",
     machine="m",
-)
-NOTHING = Figures(
-    sessions=0,
-    tasks=0,
-    failed=0,
-    unfinished=0,
-    warm_up=0,
-    seconds=0.0,
-    calls=0,
-    errors={},
-    spreads=(),
-    n=None,
-    input_tokens=None,
-    output_tokens=None,
-    cached_tokens=None,
-    tokens_told_by=0,
-    tasks_per_second=0.0,
-    calls_per_second=0.0,
-    output_per_second=None,
-    goodput=None,
-    attained=None,
 )
 REPORT = Report(
     statement=STATEMENT, figures=NOTHING, troubles=("late",), slos=("task 1s",), interrupted=False, cpu_share=0.5

@@ -38,7 +38,7 @@ def sizes(steps: str = "4", width: int = 3) -> Sizes:
 )
 def test_shapes_have_the_steps_that_their_names_say(shape: str, tasks: int, calls: int, steps: int) -> None:
     """With 4 steps and width 3; sub-agents: a lead, three loops of 4 calls and 3 tools, an answer."""
-    session = next(of_shape(shape, sizes(), 1).sessions)
+    session = next(of_shape(shape, sizes(), 1).sessions())
     assert len(session.tasks) == tasks
     assert sum(len(task.calls) for task in session.tasks) == calls
     assert sum(len(task.steps) for task in session.tasks) == steps
@@ -47,7 +47,7 @@ def test_shapes_have_the_steps_that_their_names_say(shape: str, tasks: int, call
 @given(st.sampled_from(sorted(SHAPES)), st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 12))
 def test_every_session_of_every_shape_can_be_played(shape: str, seed: int, width: int, steps: int) -> None:
     made = of_shape(shape, sizes(width=width, steps=f"1..{steps}"), seed)
-    for session in islice(made.sessions, 3):
+    for session in islice(made.sessions(), 3):
         checked(session, shape)
         for task in session.tasks:
             assert all(10 <= call.input_tokens <= 20 for call in task.calls)
@@ -56,7 +56,7 @@ def test_every_session_of_every_shape_can_be_played(shape: str, seed: int, width
 def test_the_same_seed_makes_the_same_sessions_and_another_does_not() -> None:
     one, same, other = (of_shape("react", sizes(steps="~5x2"), seed) for seed in (1, 1, 2))
     assert one.digest == same.digest != other.digest
-    first, second, third = (list(islice(made.sessions, 5)) for made in (one, same, other))
+    first, second, third = (list(islice(made.sessions(), 5)) for made in (one, same, other))
     assert first == second != third
 
 
@@ -71,7 +71,7 @@ def written(folder: Path, schema: str, sessions: str) -> Path:
 
 def test_a_file_is_played_again_and_again(tmp_path: Path) -> None:
     made = of_file(written(tmp_path, "headway.workload/1", f"[{SESSION}]"))
-    first, second = islice(made.sessions, 2)
+    first, second = islice(made.sessions(), 2)
     assert first == second
     assert first.tasks[0].steps == (Call(id="a", input_tokens=3, output_tokens=2),)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import uvloop
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from headway.bench.arrivals import Arrivals, Closed
 from headway.bench.campaign import Campaign, Stop, run
@@ -19,6 +19,7 @@ from headway.bench.report import Report
 from headway.bench.slo import Slo
 from headway.bench.spans import HeardTask, listen, spans_of
 from headway.bench.statement import Statement, here
+from headway.bench.sweep import Level, Swept, between, swept
 from headway.bench.validity import troubles
 from headway.bench.workload import Workload
 from headway.core.clock import SystemClock
@@ -76,6 +77,48 @@ def measure(plan: Plan, told: Callable[[PlayedTask], None], store: Path | None =
     return Measured(report=_report(plan, campaign, tasks), study=_study(plan, tasks, spans))
 
 
+def sweep(
+    plan: Plan, tasks: Sequence[int], rounds: int, told: Callable[[PlayedTask], None], said: Callable[[Level], None]
+) -> Swept:
+    """Run the plan's workload with more and more tasks at once.
+
+    After the first level that does not keep the SLOs no higher one is run, but those between it and the last that did,
+    to find the border. Ctrl-C ends the sweep; levels that were whole by then are kept.
+
+    Args:
+        plan: what is to be measured; its load and its end are each level's own.
+        tasks: how many at once, level by level.
+        rounds: sessions of a level for each of its tasks; one more is played first, as warm-up.
+        told: hears of every task that begins and ends.
+        said: hears of every level that has ended.
+
+    Raises:
+        BadInputError: the plan cannot be run.
+    """
+    levels: list[Level] = []
+
+    def level(count: int) -> bool:
+        """Run one; whether to go on."""
+        load, stop = Closed(count), Stop(sessions=count * (rounds + 1), seconds=plan.stop.seconds)
+        one = structs.replace(plan, load=load, stop=stop, warm_up=count)
+        report = measure(one, told).report
+        if report.interrupted:
+            return False
+        levels.append(Level(tasks=count, figures=report.figures, troubles=report.troubles))
+        said(levels[-1])
+        return True
+
+    for count in sorted(set(tasks)):
+        if not level(count):
+            return swept(levels)
+        if levels[-1].kept is False:
+            break
+    while (count := between(levels)) is not None:
+        if not level(count) or levels[-1].troubles:
+            break
+    return swept(levels)
+
+
 async def _run(plan: Plan, told: Callable[[PlayedTask], None]) -> Campaign:
     halt = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -84,7 +127,7 @@ async def _run(plan: Plan, told: Callable[[PlayedTask], None]) -> Campaign:
     try:
         return await run(
             plan.endpoint,
-            plan.workload.sessions,
+            plan.workload.sessions(),
             plan.load,
             plan.stop,
             dice=Random(plan.seed),  # noqa: S311 - the same arrivals every time on purpose

@@ -1,7 +1,7 @@
 """What is played: sessions out of a file, or made of a shape; and how a report says so."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import cycle
 from pathlib import Path
@@ -26,7 +26,8 @@ class Workload(Struct, frozen=True, kw_only=True):
     """For a person."""
     digest: str
     """16 hex digits; two workloads with the same one play the same sessions from the same seed."""
-    sessions: Iterator[Session]
+    sessions: Callable[[], Iterator[Session]]
+    """From the first on, each time it is asked."""
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +56,7 @@ def of_shape(shape: str, sizes: Sizes, seed: int) -> Workload:
         while True:
             yield checked(made(shape, sizes, dice), shape)
 
-    return Workload(written=written, digest=_digest({"shape": shape, "seed": seed, **lengths}), sessions=sessions())
+    return Workload(written=written, digest=_digest({"shape": shape, "seed": seed, **lengths}), sessions=sessions)
 
 
 def of_file(path: Path) -> Workload:
@@ -84,7 +85,7 @@ def of_file(path: Path) -> Workload:
     return Workload(
         written=f"{path.name}: {len(found.sessions)} sessions, again and again",
         digest=digest,
-        sessions=cycle(found.sessions),
+        sessions=lambda: cycle(found.sessions),
     )
 
 

@@ -4,7 +4,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import json
 
+from headway.app.cli.bench_options import (
+    Exact,
+    File,
+    Input,
+    KeyEnv,
+    Model,
+    Output,
+    Patience,
+    Repeat,
+    Seed,
+    Shape,
+    Slos,
+    Steps,
+    Stream,
+    System,
+    Think,
+    Tool,
+    Url,
+    Width,
+    endpoint_of,
+    slos_of,
+    workload_of,
+)
 from headway.core.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -15,35 +39,34 @@ def register(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     bench = typer.Typer(help="Loads whose unit is the task, and what came of them.", no_args_is_help=True)
     bench.command("run")(run)
+    bench.command("sweep")(sweep)
     bench.command("compare")(compare)
     app.add_typer(bench, name="bench")
 
 
 def run(  # noqa: PLR0913, PLR0917 - one load, and each of these is a part of what it is
-    url: Annotated[str, typer.Argument(help="Base URL, up to and including /v1.", show_default=False)],
-    model: Annotated[str, typer.Option(help="Model to ask for.")],
-    shape: Annotated[str, typer.Option(help="single, chat, react, plan, scatter, pipeline or sub-agents.")] = "react",
-    workload: Annotated[Path | None, typer.Option(help="Sessions from a file instead of a shape.")] = None,
+    url: Url,
+    model: Model,
+    shape: Shape = "react",
+    file: File = None,
     arrivals: Annotated[str, typer.Option(help="'closed 8', 'constant 5/s', 'poisson 5/s', … see docs.")] = "closed 1",
     sessions: Annotated[int | None, typer.Option(min=1, help="Stop after so many.")] = None,
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Begin none after so long.")] = None,
     warm_up: Annotated[int, typer.Option(min=0, help="Sessions, from the first, that do not count.")] = 0,
-    slo: Annotated[list[str] | None, typer.Option(help="'task 20s', 'task_ttft 3s', 'ttft 500ms', …")] = None,
-    system: Annotated[int, typer.Option(min=0, help="Tokens that all tasks begin with.")] = 500,
-    tokens_in: Annotated[
-        str, typer.Option("--input", help="Tokens that a call adds: 512, 200..800, ~500x3.")
-    ] = "~200x2",
-    tokens_out: Annotated[str, typer.Option("--output", help="Tokens of an answer, likewise.")] = "64",
-    tool: Annotated[str, typer.Option(help="Seconds of a tool, likewise.")] = "0.5",
-    think: Annotated[str, typer.Option(help="Seconds that a person thinks, likewise.")] = "2",
-    steps: Annotated[str, typer.Option(help="Iterations, turns or stages, likewise.")] = "5",
-    width: Annotated[int, typer.Option(min=1, help="Branches side by side.")] = 4,
-    stream: Annotated[bool, typer.Option(help="Whether answers are streamed.")] = True,
-    exact: Annotated[bool, typer.Option(help="Ask for answers of exactly their length (ignore_eos).")] = False,
-    repeat: Annotated[bool, typer.Option(help="The texts of every run with this seed, not new ones.")] = False,
-    seed: Annotated[int, typer.Option(help="Of lengths and arrivals.")] = 0,
-    patience: Annotated[float, typer.Option(min=0.001, help="Seconds that a call may take.")] = 600.0,
-    key_env: Annotated[str | None, typer.Option(help="Environment variable with the API key.")] = None,
+    slo: Slos = None,
+    system: System = 500,
+    tokens_in: Input = "~200x2",
+    tokens_out: Output = "64",
+    tool: Tool = "0.5",
+    think: Think = "2",
+    steps: Steps = "5",
+    width: Width = 4,
+    stream: Stream = True,
+    exact: Exact = False,
+    repeat: Repeat = False,
+    seed: Seed = 0,
+    patience: Patience = 600.0,
+    key_env: KeyEnv = None,
     store: Annotated[Path | None, typer.Option(help="Keep the spans here, for `headway explain --store`.")] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the report here, for `headway bench compare`.")] = None,
     why: Annotated[bool, typer.Option(help="Say how each figure was measured.")] = False,
@@ -61,30 +84,25 @@ def run(  # noqa: PLR0913, PLR0917 - one load, and each of these is a part of wh
     from headway.app.benching import Plan, measure
     from headway.bench.arrivals import arrivals as read_arrivals
     from headway.bench.campaign import Stop
-    from headway.bench.endpoint import endpoint
-    from headway.bench.lengths import length
     from headway.bench.report import encode
-    from headway.bench.shapes import SHAPES, Sizes
-    from headway.bench.slo import slo as read_slo
-    from headway.bench.workload import of_file, of_shape
 
-    if shape not in SHAPES:
-        raise typer.BadParameter(f"{shape!r} is none of {', '.join(SHAPES)}", param_hint="--shape")
-    sizes = Sizes(
-        system=system,
-        input=length(tokens_in, "--input"),
-        output=length(tokens_out, "--output"),
-        tool=length(tool, "--tool"),
-        think=length(think, "--think"),
-        steps=length(steps, "--steps"),
-        width=width,
-    )
     plan = Plan(
-        endpoint=endpoint(url, model, key=_key(key_env), stream=stream, exact=exact),
-        workload=of_shape(shape, sizes, seed) if workload is None else of_file(workload),
+        endpoint=endpoint_of(url, model, key_env, stream=stream, exact=exact),
+        workload=workload_of(
+            shape,
+            file,
+            seed,
+            system=system,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            tool=tool,
+            think=think,
+            steps=steps,
+            width=width,
+        ),
         load=read_arrivals(arrivals),
         stop=Stop(sessions=sessions, seconds=seconds),
-        slos=tuple(read_slo(one) for one in slo or ()),
+        slos=slos_of(slo),
         warm_up=warm_up,
         seed=seed,
         repeat=repeat,
@@ -99,6 +117,78 @@ def run(  # noqa: PLR0913, PLR0917 - one load, and each of these is a part of wh
     _show(measured, as_json=as_json, why=why)
     if not measured.report.valid:
         raise typer.Exit(1)
+
+
+def sweep(  # noqa: PLR0913, PLR0917 - as `run`
+    url: Url,
+    model: Model,
+    shape: Shape = "react",
+    file: File = None,
+    tasks: Annotated[str, typer.Option(help="How many at once, level by level.")] = "1,2,4,8,16",
+    rounds: Annotated[int, typer.Option(min=1, help="Sessions of a level for each of its tasks, after a warm-up.")] = 3,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Begin none of a level after so long.")] = None,
+    slo: Slos = None,
+    system: System = 500,
+    tokens_in: Input = "~200x2",
+    tokens_out: Output = "64",
+    tool: Tool = "0.5",
+    think: Think = "2",
+    steps: Steps = "5",
+    width: Width = 4,
+    stream: Stream = True,
+    exact: Exact = False,
+    repeat: Repeat = False,
+    seed: Seed = 0,
+    patience: Patience = 600.0,
+    key_env: KeyEnv = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For a machine: schema headway.bench.sweep/1.")] = False,
+) -> None:
+    """How many tasks at once an endpoint holds: throughput and its knee, and the last level that keeps the SLOs.
+
+    Each level is a closed load. With SLOs it ends after the first level at which fewer than 95 % of the tasks keep
+    them, and tries the levels between that one and the last that did.
+
+    [bold]Example[/]
+
+    headway bench sweep http://127.0.0.1:8080/v1 --model embedded --tasks 1,2,4,8 --slo 'task 20s'
+    """
+    from headway.app.bench_progress import playing
+    from headway.app.benching import Plan
+    from headway.app.benching import sweep as swept
+    from headway.app.report.sweep_terminal import SweepTable, told_level
+    from headway.bench.arrivals import Closed
+    from headway.bench.campaign import Stop
+
+    plan = Plan(
+        endpoint=endpoint_of(url, model, key_env, stream=stream, exact=exact),
+        workload=workload_of(
+            shape,
+            file,
+            seed,
+            system=system,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            tool=tool,
+            think=think,
+            steps=steps,
+            width=width,
+        ),
+        load=Closed(1),
+        stop=Stop(seconds=seconds),
+        slos=slos_of(slo),
+        warm_up=0,
+        seed=seed,
+        repeat=repeat,
+        patience=patience,
+    )
+    with playing(None, None) as told:
+        found = swept(plan, _levels(tasks), rounds, told, lambda level: typer.echo(told_level(level), err=True))
+    if as_json:
+        typer.echo(json.format(json.encode(found), indent=2))
+    else:
+        from headway.app.report.layout import console
+
+        console().print(SweepTable(found, slo or ()))
 
 
 def compare(
@@ -148,11 +238,11 @@ def _show(measured: "Measured", *, as_json: bool, why: bool) -> None:
         console().print(render_set(measured.study.report(), why=why))
 
 
-def _key(name: str | None) -> str | None:
-    from os import environ
-
-    if name is None:
-        return None
-    if not environ.get(name):
-        raise BadInputError(f"The environment variable {name} is not set.", fix="Set it to the API key.")
-    return environ[name]
+def _levels(text: str) -> list[int]:
+    try:
+        levels = [int(one) for one in text.split(",")]
+    except ValueError:
+        levels = []
+    if not levels or min(levels) < 1:
+        raise typer.BadParameter(f"{text!r} is no list of numbers above 0, like 1,2,4,8", param_hint="--tasks")
+    return levels
