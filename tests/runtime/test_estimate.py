@@ -19,7 +19,7 @@ ONE_AND_TWO = Price(input=1_000_000, output=2_000_000)
 """A micro-USD for each token read, two for each written."""
 TEN_PLACES = tuple(Point(n, float(min(n, 10))) for n in (1, 2, 4, 8, 16, 32))
 """A model with ten places, each as fast as if it were alone."""
-PACE = Speed(calls=9, overhead=0.5, prefill=0.001, token=0.1, output_tokens=11, longest=100)
+PACE = Speed(calls=9, overhead=0.5, prefill=0.001, token=0.1, output_tokens=11)
 """0.5 s, a millisecond a token read, 0.1 s a token written after the first."""
 
 
@@ -92,15 +92,15 @@ def test_few_widths_are_no_curve_but_tell_of_themselves() -> None:
 
 
 def test_prompts_longer_than_any_measured_and_unpriced_models_are_told() -> None:
-    speed = Speed(calls=3, first_token=0.5, longest=100, token=0.1, output_tokens=11)
+    speed = Speed(calls=3, first_token=0.5, longest=100, longest_answer=20, token=0.1, output_tokens=11)
     found = estimated("m", ([500], ""), 11, 1, Known(speed, TEN_PLACES), lambda _: None)
     assert found.seconds is found.money is None
     assert [remark.split(",")[0] for remark in found.remarks] == [
-        "Prompts are much longer than any that was measured (100 tokens)",
+        "Prompts or answers are much longer than any that was measured (100 and 20 tokens)",
         "The price of m is not known: give it by Models(…",
     ]
     found = estimated("m", ([500], ""), 11, 1, Known(Speed(calls=3), TEN_PLACES), priced)
-    assert found.remarks[0].startswith("No streamed calls are recorded")
+    assert found.remarks[0].startswith("No call told how many tokens")
 
 
 @pytest.mark.parametrize("width", [0, -3])

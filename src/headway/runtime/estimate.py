@@ -187,7 +187,7 @@ def _remarks(
     if output_tokens is None:
         remarks.append("How long answers will be is not known: give output_tokens.")
     elif None in each and speed.calls:
-        remarks.append(_unsplit(speed))
+        remarks.append(_unlike(speed))
     if speed.calls and bend is None:
         seen = ", ".join(str(round(point.width)) for point in known.points) or "none"
         remarks.append(f"Calls at fewer than four widths are recorded ({seen}), so there is no knee: see `calibrate`.")
@@ -200,10 +200,10 @@ def _remarks(
     return remarks
 
 
-def _unsplit(speed: Speed) -> str:
-    if speed.longest is not None and speed.token is not None:
-        return (
-            f"Prompts are much longer than any that was measured ({speed.longest:,} tokens), and how their time to"
-            " first token rises with their length is not known."
-        )
-    return "No streamed calls are recorded, and too few others to tell how their time rises with their answers."
+def _unlike(speed: Speed) -> str:
+    if speed.longest is None or speed.longest_answer is None:
+        return "No call told how many tokens it read and wrote."
+    return (
+        f"Prompts or answers are much longer than any that was measured ({speed.longest:,} and {speed.longest_answer:,}"
+        " tokens), and how the time rises with their length is not known."
+    )

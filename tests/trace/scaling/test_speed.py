@@ -95,8 +95,19 @@ def test_calls_that_were_not_streamed_tell_by_the_length_of_their_answers() -> N
     spans = [call(str(n), 100.0 * n, writes=20 * n, whole=1 + n) for n in range(1, 9)]
     speed, points = measured(spans, "m")
     assert (speed.first_token, speed.token) == (None, None)
-    assert speed.seconds(10**6, 100) == pytest.approx(6)
+    assert speed.seconds(200, 100) == pytest.approx(6)
+    assert speed.seconds(201, 100) is None
     assert rates(points) == pytest.approx({1: 1})
+
+
+def test_calls_that_were_all_alike_tell_of_those_like_them() -> None:
+    """Five calls of 20 tokens that took 1, 2, 3, 4 and 9 s."""
+    spans = [call(str(n), 100.0 * n, writes=20, whole=whole) for n, whole in enumerate((1.0, 2.0, 3.0, 4.0, 9.0))]
+    speed, _ = measured(spans, "m")
+    assert (speed.line, speed.whole, speed.longest_answer) == (None, 3, 20)
+    assert speed.seconds(100, 40) == 3
+    assert speed.seconds(100, 41) is None
+    assert speed.seconds(201, 40) is None
 
 
 def test_what_is_unknown_stays_so() -> None:

@@ -13,7 +13,7 @@ from headway.trace.stats import Line
 from headway.trace.stats import fit as line_through
 
 _REACH: Final = 2.0
-"""Where a time to first token is no line over the prompt's length, it holds for prompts so many times the longest."""
+"""What is no line over a length holds up to so many times the longest that was measured."""
 _CALM: Final = 16
 _CALM_SHARE: Final = 0.25
 """Calls that speed is told by: the least crowded quarter, or 16 where that is more."""
@@ -29,7 +29,8 @@ class Speed(Struct, frozen=True, kw_only=True):
     first_token: float | None = None
     """Median time to first token."""
     longest: int | None = None
-    """Most prompt tokens, not from a cache, of a call whose first token was timed."""
+    """Most prompt tokens, not from a cache, of such a call."""
+    longest_answer: int | None = None
     overhead: float | None = None
     """What of the time to first token does not depend on the prompt's length."""
     prefill: float | None = None
@@ -38,6 +39,8 @@ class Speed(Struct, frozen=True, kw_only=True):
     """Median time per output token: (last - first token) / (output tokens - 1)."""
     line: Line | None = None
     """Seconds of a whole call over its output tokens: for calls whose first token nobody timed."""
+    whole: float | None = None
+    """Median seconds of a whole call: where those did not differ enough for a line."""
     output_tokens: float | None = None
     """Mean length of an answer."""
     tokens_a_char: float | None = None
@@ -52,21 +55,18 @@ class Speed(Struct, frozen=True, kw_only=True):
             input_tokens: that are not in a cache.
             output_tokens: of the answer.
         """
-        if output_tokens is None:
+        if input_tokens is None or output_tokens is None:
             return None
-        if self.token is not None and (first := self._first(input_tokens)) is not None:
-            return first + self.token * max(0.0, output_tokens - 1)
-        if self.line is None:
-            return None
-        return max(0.0, self.line.intercept + self.line.slope * output_tokens)
-
-    def _first(self, input_tokens: float | None) -> float | None:
-        if input_tokens is None:
-            return None
+        short = self.longest is not None and input_tokens <= _REACH * self.longest
+        first = self.first_token if short else None
         if self.overhead is not None and self.prefill is not None:
-            return self.overhead + self.prefill * input_tokens
-        known = self.longest is not None and input_tokens <= _REACH * self.longest
-        return self.first_token if known else None
+            first = self.overhead + self.prefill * input_tokens
+        if self.token is not None and first is not None:
+            return first + self.token * max(0.0, output_tokens - 1)
+        if short and self.line is not None:
+            return max(0.0, self.line.intercept + self.line.slope * output_tokens)
+        brief = self.longest_answer is not None and output_tokens <= _REACH * self.longest_answer
+        return self.whole if short and brief else None
 
 
 class _Call(Struct, frozen=True):
@@ -148,11 +148,13 @@ def _speed(calls: Sequence[_Call], calm: Sequence[_Call]) -> Speed:
     return Speed(
         calls=len(calls),
         first_token=median(firsts) if firsts else None,
-        longest=max((call.fresh for call in calm if call.first is not None and call.fresh is not None), default=None),
+        longest=max((call.fresh for call in calm if call.fresh is not None), default=None),
+        longest_answer=max((round(tokens) for tokens, _ in whole), default=None),
         overhead=overhead,
         prefill=prefill,
         token=median(gaps) if gaps else None,
         line=line if line is not None and line.slope_low > 0 else None,
+        whole=median(seconds for _, seconds in whole) if whole else None,
         output_tokens=fmean(written) if written else None,
         tokens_a_char=_tokens_a_char(calls),
     )
