@@ -12,6 +12,7 @@ from headway.runtime.run import Run
 WIDTHS: Final = (1, 2, 4, 8, 16)
 _ROUNDS: Final = 2
 """Calls at each width for each of its places: in the first all begin together, as they seldom do in a scatter."""
+_STREAMED: Final = 4
 
 
 async def calibrate(
@@ -22,7 +23,10 @@ async def calibrate(
     max_tokens: int = 64,
     widths: Sequence[int] = WIDTHS,
 ) -> Known:
-    """Ask a model for real, streamed, at one width after another: twice as many calls as places, 62 in all by default.
+    """Ask a model for real at one width after another: twice as many calls as places, 62 in all by default.
+
+    Up to 4 at once are streamed, which tells first tokens; more are not, because reading many streams takes a client so
+    much of its processor that it would measure itself.
 
     They are paid from the run's purse, and recorded as all calls are, so that `Run.estimate` knows of them.
 
@@ -41,14 +45,15 @@ async def calibrate(
     if not prompts:
         raise BadInputError("There are no prompts to calibrate with.", fix="Give some of those that are planned.")
 
-    async def ask(item: Run, prompt: str | Sequence[Message]) -> None:
-        await item.chat(messages(prompt), model=model, max_tokens=max_tokens, say=unheard)
+    async def ask(item: Run, asked: tuple[str | Sequence[Message], bool]) -> None:
+        prompt, timed = asked
+        await item.chat(messages(prompt), model=model, max_tokens=max_tokens, say=unheard if timed else False)
 
     asked = 0
     for width in widths:
         count = _ROUNDS * max(1, width)
         chosen = [prompts[(asked + number * len(prompts) // count) % len(prompts)] for number in range(count)]
-        await run.map(ask, chosen, limit=width)
+        await run.map(ask, [(prompt, width <= _STREAMED) for prompt in chosen], limit=width)
         asked += count
     return await known_of(run.shared.spans, model, run.models.provider)
 
