@@ -13,11 +13,13 @@ _HALF: Final = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 """An escape, of which the first group is there where it is half of a character; two halves that meet are one."""
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Looked for first, and a backslash before that: in most documents there is none."""
 
 
 def whole_characters(document: bytes) -> bytes:
     """The JSON with the mark for what cannot be read (U+FFFD) in the place of each half of a character."""
-    if b"\\ud" not in document and b"\\uD" not in document:
+    if b"\\" not in document or _SURROGATE.search(document) is None:
         return document
     return _HALF.sub(lambda found: found[0] if found[1] is None else rb"\ufffd", document)
 
