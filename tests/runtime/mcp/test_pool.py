@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from mcp_serving import PROGRAM, free_port, in_task, over_http, raw, tools_of, u
 from msgspec import structs
 from pytest_asyncio import fixture
 
-from headway.core.errors import BadInputError, UpstreamError
+from headway.core.errors import BadInputError, MissingExtraError, UpstreamError
 from headway.core.span import Span, ToolUse
 from headway.runtime import McpCommand, McpEndpoint, McpServers, Run, Runtime, Tool, task
 from headway.trace.store import Store
@@ -151,6 +152,15 @@ async def test_only_those_that_are_wanted_by_names_that_models_can_call() -> Non
     assert names[:2] == ["it__go", "it__fs_read"]
     assert len(names) == 3  # the second fs_read could not be told from the first
     assert len(names[2]) == 64
+
+
+async def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("connections", "connection"):
+        monkeypatch.delitem(sys.modules, f"headway.runtime.mcp.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.client", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'headway\[mcp\]'"):
+        async with McpServers(raw("good")):
+            pass
 
 
 async def test_a_url_where_nobody_is() -> None:

@@ -1,5 +1,6 @@
 """`headway mcp`: Headway as tools of an agent."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +55,8 @@ def mcp(
 
     prices = load(config).prices
     if port is None:
+        if sys.stdin is not None and sys.stdin.isatty():
+            typer.echo("Waiting for an agent's requests, a line of JSON each. Ctrl-C ends this; see --help.", err=True)
         run(over_stdio(Sources(store=store or default_store(), prices=prices, files=True)))
     else:
         sources = Sources(store=store or default_store(), prices=prices, files=files)

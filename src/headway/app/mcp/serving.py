@@ -29,7 +29,15 @@ _NO_NAMES: Final = frozenset[str]()
 
 
 async def over_stdio(sources: Sources) -> None:
-    """Serve whoever started this process, until its standard input ends."""
+    """Serve whoever started this process, until its standard input ends.
+
+    Raises:
+        BadInputError: this process was started without a standard input or output.
+    """
+    if sys.stdin is None or sys.stdout is None:  # so they are when closed
+        raise BadInputError(
+            "Standard input or output is closed.", fix="Leave both open, or serve over HTTP with --port."
+        )
     server = made(sources)
     lines = cast("anyio.AsyncFile[str]", _Input(sys.stdin.fileno()))
     try:
