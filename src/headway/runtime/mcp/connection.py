@@ -239,7 +239,7 @@ class Connection:
             case _:
                 why = f"{type(error).__name__}: {error}"
         return UpstreamError(
-            f"{self._server.name} cannot be spoken to: {why}{self._words}",
+            f"{self._server.name} cannot be spoken to: {why.rstrip('.')}.{'' if self._way.why == why else self._words}",
             fix="Check that it is an MCP server, and start it by hand to see what it says.",
         )
 
