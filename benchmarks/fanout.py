@@ -36,8 +36,8 @@ from rig.service import HEADWAY
 BRANCHES = 4
 SEED = 11
 NOTHING, LEADER, PRIMED = "nothing", "leader only", "slots primed"
-_LED = '[fanout]\nlongest = "10 min"'
-"""By default nobody waits longer than 30 s, which on a busy machine is less than a prompt takes."""
+_LED = '[fanout]\ntokens = 100\nlongest = "10 min"'
+"""By default nobody waits for less than 512 tokens, or longer than 30 s: a busy machine takes longer for a prompt."""
 _FANOUT = {NOTHING: "", LEADER: _LED, PRIMED: _LED}
 _KIND = {NOTHING: "llama.cpp", LEADER: "openai", PRIMED: "llama.cpp"}
 _CONFIG = """
