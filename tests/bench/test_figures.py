@@ -3,8 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loads import PROMPT
+from msgspec import structs
 
 from headway.bench.arrivals import Closed, arrivals
+from headway.bench.calibrate import Calibration
 from headway.bench.campaign import Campaign
 from headway.bench.connection import Received
 from headway.bench.figures import Figures, figures, wilson
@@ -116,9 +119,11 @@ def test_wilsons_interval_holds_what_was_seen(of: int, data: st.DataObject) -> N
     assert good / of - 1e-12 <= found.high <= 1.0
 
 
-def said(tasks: list[HeardTask], arrive: str = "closed 1", cpu: float = 0.0) -> tuple[str, ...]:
+def said(
+    tasks: list[HeardTask], arrive: str = "closed 1", cpu: float = 0.0, calibration: Calibration = PROMPT
+) -> tuple[str, ...]:
     run = campaign(tasks, cpu=cpu)
-    return troubles(run, figures(run, tasks, [], 0), arrivals(arrive))
+    return troubles(run, figures(run, tasks, [], 0), arrivals(arrive), calibration)
 
 
 def test_a_client_that_was_the_limit_says_so() -> None:
@@ -131,9 +136,16 @@ def test_a_client_that_was_the_limit_says_so() -> None:
     assert "71%" in busy
 
 
+def test_a_client_that_reads_late_says_so() -> None:
+    good = [task(n, float(n), 2.0) for n in range(60)]  # TTFT 1 s, of which 3 % may be the client's
+    assert said(good, calibration=structs.replace(PROMPT, p99=0.030)) == ()
+    (late,) = said(good, calibration=structs.replace(PROMPT, p99=0.031))
+    assert "31.0 ms" in late
+
+
 def test_a_load_that_missed_its_rate_says_so() -> None:
     tasks = [task(n, n * 1.05, 2.0) for n in range(60)]
     (missed,) = said(tasks, "constant 1/s")
     assert "-4.8%" in missed  # 1 / 1.05
     assert said(tasks, "poisson 1/s") == (), "chance alone does more"
-    assert troubles(campaign(tasks), told(tasks), Closed(1)) == ()
+    assert troubles(campaign(tasks), told(tasks), Closed(1), PROMPT) == ()

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from loads import NOTHING
+from loads import NOTHING, PROMPT
 from msgspec import structs
 
 from headway.bench.endpoint import endpoint
@@ -26,7 +26,13 @@ STATEMENT = Statement(
     machine="m",
 )
 REPORT = Report(
-    statement=STATEMENT, figures=NOTHING, troubles=("late",), slos=("task 1s",), interrupted=False, cpu_share=0.5
+    statement=STATEMENT,
+    figures=NOTHING,
+    troubles=("late",),
+    slos=("task 1s",),
+    interrupted=False,
+    cpu_share=0.5,
+    calibration=PROMPT,
 )
 
 

@@ -1,5 +1,6 @@
 """Figures of loads, for tests that change some of them."""
 
+from headway.bench.calibrate import Calibration
 from headway.bench.figures import Figures
 
 NOTHING = Figures(
@@ -24,3 +25,6 @@ NOTHING = Figures(
     attained=None,
 )
 """Of a load in which nothing happened."""
+
+PROMPT = Calibration(p50=0.0001, p99=0.0002, worst=0.0003, chunks=300)
+"""Of a client that reads at once."""

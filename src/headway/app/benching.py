@@ -11,6 +11,7 @@ import uvloop
 from msgspec import Struct, structs
 
 from headway.bench.arrivals import Arrivals, Closed
+from headway.bench.calibrate import Calibration, calibrate
 from headway.bench.campaign import Campaign, Stop, run
 from headway.bench.endpoint import Endpoint
 from headway.bench.figures import figures
@@ -65,7 +66,9 @@ def measure(plan: Plan, told: Callable[[PlayedTask], None], store: Path | None =
     Raises:
         BadInputError: the plan cannot be run.
         StoreError: the spans cannot be kept.
+        WorkerError: the client could not be measured.
     """
+    calibration = uvloop.run(calibrate())
     campaign = uvloop.run(_run(plan, told))
     endpoint = plan.endpoint
     tasks = [listen(task, endpoint.model, stream=endpoint.stream) for task in campaign.tasks]
@@ -74,7 +77,7 @@ def measure(plan: Plan, told: Callable[[PlayedTask], None], store: Path | None =
         with Store(store) as kept:
             for one in spans:
                 kept.write(one)
-    return Measured(report=_report(plan, campaign, tasks), study=_study(plan, tasks, spans))
+    return Measured(report=_report(plan, campaign, tasks, calibration), study=_study(plan, tasks, spans))
 
 
 def sweep(
@@ -141,7 +144,7 @@ async def _run(plan: Plan, told: Callable[[PlayedTask], None]) -> Campaign:
             loop.remove_signal_handler(number)
 
 
-def _report(plan: Plan, campaign: Campaign, tasks: Sequence[HeardTask]) -> Report:
+def _report(plan: Plan, campaign: Campaign, tasks: Sequence[HeardTask], calibration: Calibration) -> Report:
     found = figures(campaign, tasks, plan.slos, plan.warm_up)
     endpoint, stop = plan.endpoint, plan.stop
     ends = [
@@ -163,10 +166,11 @@ def _report(plan: Plan, campaign: Campaign, tasks: Sequence[HeardTask]) -> Repor
             **here(),
         ),
         figures=found,
-        troubles=troubles(campaign, found, plan.load),
+        troubles=troubles(campaign, found, plan.load, calibration),
         slos=tuple(f"{one.figure} {one.most:g}s" for one in plan.slos),
         interrupted=campaign.interrupted,
         cpu_share=campaign.cpu / campaign.seconds if campaign.seconds else 0.0,
+        calibration=calibration,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from headway.bench.calibrate import Calibration
 from headway.bench.figures import Figures
 from headway.bench.statement import Statement
 from headway.core.errors import BadInputError
@@ -25,6 +26,8 @@ class Report(Struct, frozen=True, kw_only=True):
     interrupted: bool
     cpu_share: float
     """Of a core, used by the client."""
+    calibration: Calibration
+    """How late the client reads what is sent to it."""
 
     @property
     def valid(self) -> bool:

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from headway.bench.arrivals import Arrivals, Open
+from headway.bench.calibrate import Calibration
 from headway.bench.campaign import Campaign
 from headway.bench.figures import Figures, Spread
 
 _LAG: Final = 0.01
 """Of the median TTFT that the 99th percentile of the client's lag may be."""
+_ERROR: Final = 0.03
+"""Of the median TTFT that the client's own error may be at p99."""
 _LEAST_LAG: Final = 0.0005
 """Seconds that are within what a timer can do."""
 _RATE: Final = 0.02
@@ -17,7 +20,7 @@ _FEW: Final = 50
 """Arrivals below which their rate says nothing: of fifty, chance alone moves a Poisson's by a seventh."""
 
 
-def troubles(campaign: Campaign, figures: Figures, load: Arrivals) -> tuple[str, ...]:
+def troubles(campaign: Campaign, figures: Figures, load: Arrivals, calibration: Calibration) -> tuple[str, ...]:
     """What the client did to the numbers, a sentence each; none: they are the endpoint's."""
     found: list[str] = []
     lag, ttft = (_at(figures.spreads, name) for name in ("lag", "TTFT"))
@@ -28,6 +31,11 @@ def troubles(campaign: Campaign, figures: Figures, load: Arrivals) -> tuple[str,
                 f"The client was late: at p99 it turned to a call {lag[1] * 1e3:.1f} ms after it should have, more than"
                 f" the {most * 1e3:.1f} ms that would not matter. Use fewer tasks at a time, or a faster machine."
             )
+    if ttft is not None and calibration.p99 > max(_ERROR * ttft[0], _LEAST_LAG):
+        found.append(
+            f"The client reads late: before the load it read {calibration.p99 * 1e3:.1f} ms (p99) after a known engine"
+            f" had sent, more than {_ERROR:.0%} of the median TTFT. Other work on this machine may be the reason."
+        )
     share = campaign.cpu / campaign.seconds if campaign.seconds else 0.0
     if share > _CPU:
         found.append(

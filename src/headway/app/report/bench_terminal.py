@@ -92,6 +92,11 @@ def _totals(report: Report) -> Iterator[str]:
     yield f"failed: {plural(figures.failed, 'task')}{f' (calls: {errors})' if errors else ''}" + (
         f"; stopped: {plural(figures.unfinished, 'task')}" if figures.unfinished else ""
     )
+    client = report.calibration
+    yield (
+        f"client: {report.cpu_share:.0%} of a core; before the load it read {client.p50 * 1e3:.2f} ms (p50) and"
+        f" {client.p99 * 1e3:.2f} ms (p99) after a known engine had sent"
+    )
     output = figures.output_per_second
     rate = "" if output is None else f", {output:,.0f} output tokens/s"
     tokens = [
