@@ -74,3 +74,13 @@ def test_text_beside_tool_calls_that_nobody_is_known_to_have_been_shown_is_told_
     asking = structs.replace(asking, work=structs.replace(asking.work, shown=False))
     assert task_ttft(study([asking, tool("t", 2, 3, by="a"), call("b", 3, 4)]), notes) == 4
     assert notes[0].startswith("Text stood beside the tool calls of 1 earlier answer; whether")
+
+
+def test_earlier_answers_are_counted_in_words_that_fit() -> None:
+    def said(number: int) -> list[str]:
+        spans = [call(f"c{i}", i, i + 1, marks=(i, i + 0.5, i + 1)) for i in range(number)]
+        notes: list[str] = []
+        task_ttft(study(spans), notes)
+        return [note.partition("calls ")[2].partition(" taken")[0] for note in notes if "earlier" in note]
+
+    assert (said(1), said(2), said(3)) == ([], ["is"], ["are"])

@@ -41,8 +41,8 @@ def task_ttft(case: Study, notes: list[str]) -> float | None:
     first = _first_of(call, end, case, notes)
     if first is not None and len(answers) > 1:
         notes.append(
-            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls are taken to have"
-            " been read by another call, not by the user."
+            f"Task TTFT is that of the last answer: {len(answers) - 1:,} earlier without tool calls"
+            f" {'are' if len(answers) > 2 else 'is'} taken to have been read by another call, not by the user."  # noqa: PLR2004 - one
         )
     return first
 
