@@ -12,6 +12,9 @@ from mcp_serving import raw, tools_of, use
 
 from headway.core.errors import BadInputError, UpstreamError
 from headway.runtime import McpCommand, McpServers
+from headway.runtime.mcp.connection import Connection
+from headway.runtime.mcp.connections import Connections
+from headway.runtime.mcp.process import ServerProcess
 
 
 def runs(pid: int) -> bool:
@@ -120,6 +123,33 @@ def test_nothing_is_left_running_when_its_starter_is_killed(tmp_path: Path) -> N
     while any(map(runs, pids)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(map(runs, pids))
+
+
+async def test_a_tool_that_is_kept_too_long_starts_nothing() -> None:
+    async with McpServers(raw("good")) as servers:
+        tools = tools_of(servers)
+    said, failed = await use(tools["go"])
+    assert failed
+    assert "The connections to it were closed. Use its tools inside `async with McpServers`." in said
+
+
+async def test_the_pause_before_a_new_start_grows_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    def connect() -> Connection:
+        return Connection(missing, ServerProcess(missing))
+
+    missing = McpCommand(name="missing", command=("no-such-program",))
+    connections = Connections(missing, connect)
+    monkeypatch.setattr("headway.runtime.mcp.connections.asyncio.sleep", sleep)
+    for _ in range(1100):
+        with pytest.raises(BadInputError):
+            await connections.start()
+    assert [round(seconds, 1) for seconds in waited[1:9]] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
+    assert max(waited) <= 10
 
 
 async def test_several_connections_are_several_processes() -> None:

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from mcp_types import CallToolResult, Tool
 
-from headway.core.errors import HeadwayError, UpstreamError
+from headway.core.errors import BadInputError, HeadwayError, UpstreamError
 from headway.runtime.mcp.connection import Connection, LostError
 from headway.runtime.mcp.server import McpServer
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
+_DOUBLINGS: Final = 10
+"""After which the pause is the longest anyhow."""
 
 
 class Connections:
@@ -30,6 +32,7 @@ class Connections:
         self._opening: asyncio.Task[Connection] | None = None
         self._failures = 0
         self._not_before = 0.0
+        self._closed = False
         self._tools: tuple[Tool, ...] = ()
 
     @property
@@ -44,7 +47,8 @@ class Connections:
         await self._least_busy()
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all of them; there will be no others."""
+        self._closed = True
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait({self._opening})
@@ -57,7 +61,7 @@ class Connections:
 
         Raises:
             UpstreamError: no connection could be had, it was lost, or the server refused or made no sense.
-            BadInputError: there is no such program.
+            BadInputError: there is no such program, or they were closed.
         """
         connection = await self._least_busy()
         try:
@@ -76,6 +80,11 @@ class Connections:
         return result
 
     async def _least_busy(self) -> Connection:
+        if self._closed:
+            raise BadInputError(
+                f"The connections to {self.server.name} were closed.",
+                fix="Use its tools inside `async with McpServers`.",
+            )
         self._sort_out()
         best = min(self._open, key=lambda connection: connection.calls, default=None)
         if best is not None and (best.calls == 0 or len(self._open) >= self.server.connections):
@@ -107,5 +116,5 @@ class Connections:
 
     def _failed(self) -> None:
         pause = min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
-        self._failures += 1
+        self._failures = min(self._failures + 1, _DOUBLINGS)
         self._not_before = asyncio.get_running_loop().time() + pause
