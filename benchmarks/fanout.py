@@ -1,6 +1,6 @@
 """A fan-out on the local engine: four questions about one long text at once, asked through `headway serve`.
 
-    python benchmarks/fanout.py [--quick] [--rounds 5] [--words 1150] [--answer 24] [--threads N]
+    python benchmarks/fanout.py [--quick] [--rounds 5] [--words 1480] [--answer 24] [--threads N]
 
 One engine of four slots, and before it three gateways: one without `[fanout]`; one whose calls follow the first as soon
 as that begins to answer, as if the slots shared a cache; and one that primes llama.cpp's slots. Round after round each
@@ -160,7 +160,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two rounds: about a minute and a half")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--words", type=int, default=1150, help="of the common text")
+    parser.add_argument("--words", type=int, default=1480, help="of the common text")
     parser.add_argument("--answer", type=int, default=24, help="tokens of each answer")
     parser.add_argument("--threads", type=int, default=None, help="of the engine; left out: as many as cores")
     options = parser.parse_args()

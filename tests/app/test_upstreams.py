@@ -39,12 +39,12 @@ def test_what_an_engine_is() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("ftp://x", "no base URL"),
-        ("127.0.0.1:8000", "no base URL"),
-        ("", "no base URL"),
-        ("http://", "no base URL"),
-        ("http://x/v1?key=1", "no base URL"),
-        ("http://x:0/v1", "no base URL"),
+        ("ftp://x", "no URL of an HTTP server"),
+        ("127.0.0.1:8000", "no URL of an HTTP server"),
+        ("", "no URL of an HTTP server"),
+        ("http://", "no URL of an HTTP server"),
+        ("http://x/v1?key=1", "no URL of an HTTP server"),
+        ("http://x:0/v1", "no URL of an HTTP server"),
         ("http://x:70000/v1", "no URL"),
         ("http://[::1/v1", "no URL"),
         ("http://me:secret@x/v1", "credentials do not belong"),
