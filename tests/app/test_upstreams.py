@@ -43,7 +43,7 @@ def test_what_an_engine_is() -> None:
         ("127.0.0.1:8000", "no URL of an HTTP server"),
         ("", "no URL of an HTTP server"),
         ("http://", "no URL of an HTTP server"),
-        ("http://x/v1?key=1", "no URL of an HTTP server"),
+        ("http://x/v1?key=1", "ends in a query"),
         ("http://x:0/v1", "no URL of an HTTP server"),
         ("http://x:70000/v1", "no URL"),
         ("http://[::1/v1", "no URL"),
