@@ -71,7 +71,9 @@ def test_a_span_without_a_start_is_rejected_alone(start: object) -> None:
 
 def test_a_field_of_the_wrong_type_is_left_out_alone_and_what_is_no_span_is_rejected_alone() -> None:
     wrong = {**span(2, "work", 0, 1), "name": 7, "attributes": [{"key": "a", "value": {"boolValue": "x"}}]}
-    batch = from_json(message(span(1, "work", 0, 1), wrong, {"attributes": 1}, 7))
+    document = json.loads(message(span(1, "work", 0, 1), wrong, {"attributes": 1}))
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"].append(7)
+    batch = from_json(json.dumps(document).encode())
     assert [(raw.id, raw.name) for raw in batch.spans] == [(f"{1:016x}", "work"), (f"{2:016x}", "")]
     assert [(one.reason, one.count) for one in batch.rejected] == [
         ("a span without a time of start", 1),
