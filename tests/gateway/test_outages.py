@@ -19,6 +19,7 @@ from serving import Raw, Served, chat, serving
 from headway.core.access import Tenant, TenantId
 from headway.core.clock import SystemClock
 from headway.core.config import Limits
+from headway.core.fleet import ReplicaId
 from headway.core.limits import CallerLimits, Limit
 from headway.core.span import ModelCall
 from headway.core.usage import Usage
@@ -57,7 +58,10 @@ async def door(
 ) -> AsyncGenerator[Door]:
     clock = SystemClock()
     opened = Door(
-        Access(registry, clock, wall=wall), Limiter(book, intents, clock, wall=wall), Tariff(PRICES, frozenset()), clock
+        Access(registry, clock, wall=wall),
+        Limiter(book, intents, clock, wall=wall),
+        Tariff(PRICES, frozenset[str]()),
+        clock,
     )
     await opened.start()
     try:
@@ -267,7 +271,7 @@ async def test_replicas_that_come_and_go_leave_every_call_answered_or_explained(
                         while sum(statuses.values()) < seen + 5:
                             await served.ask(b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
                         await engine.come_up()
-                        served.gateway.fleet.mark(name, healthy=True, reason="probed")
+                        served.gateway.fleet.mark(ReplicaId(name), healthy=True, reason="probed")
                 over.set()
             assert statuses[200] > 0
             assert set(codes) <= {"upstream_connect", "upstream_closed", "no_replica"}

@@ -196,3 +196,28 @@ limits_env = "USE"
     )
     (tmp_path / "h.toml").write_text(text.replace("mysql", "postgresql"))
     check_config(tmp_path / "h.toml", {"USE": "redis://127.0.0.1/1"})
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("mysql://u:secretpw@h/1", "mysql://… is no address of a Redis"),
+        ("valkey://u:secretpw@h/1", "for Valkey too"),
+        ("secretpw@h", "an address of this kind is no address of a Redis"),
+        ("redis://u:secretpw@h:port/1", "no host and port that there can be"),
+        ("redis://u:secretpw@h:99999/1", "no host and port that there can be"),
+        ("redis://u:secretpw@/1", "names no host"),
+        ("redis://u:secretpw@h/first", "ends in no number of a database"),
+        ("unix://", "or no socket"),
+    ],
+)
+def test_an_address_that_is_no_redis_is_a_mistake_of_its_line_without_its_password(
+    tmp_path: Path, address: str, says: str
+) -> None:
+    tables = f'[tasks]\nredis = "{address}"\n[cache]\nredis_env = "CACHE"\n[[cache.rules]]\nname = "r"\n'
+    one, two = mistakes(tmp_path / "h.toml", REPLICA + tables, CACHE=address)
+    first = REPLICA.count("\n") + 2
+    assert [(one.line, one.key), (two.line, two.key)] == [(first, "tasks.redis"), (first + 2, "cache.redis_env")]
+    assert says in one.problem
+    assert says in two.problem
+    assert "secretpw" not in one.problem + two.problem
