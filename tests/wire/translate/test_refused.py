@@ -41,6 +41,8 @@ MINIMAL: dict[Dialect, dict[str, Any]] = {
             },
             "'file'",
         ),
+        (CHAT, MESSAGES, {"messages": [HI] * 60_001}, "more than 60,000 objects"),
+        (RESPONSES, CHAT, {"input": [HI] * 60_001}, "more than 60,000 objects"),
         (CHAT, MESSAGES, {"n": 2}, "`n`"),
         (CHAT, MESSAGES, {"logprobs": True}, "`logprobs`"),
         (CHAT, MESSAGES, {"top_logprobs": 2}, "`top_logprobs`"),

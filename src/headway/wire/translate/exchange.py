@@ -8,10 +8,12 @@ from msgspec import Raw, Struct
 
 from headway.core.errors import UpstreamError
 from headway.wire.anthropic.documents import count_document
+from headway.wire.crowded import MOST, crowded
 from headway.wire.dialect import Dialect
 from headway.wire.openai import Answer, ToolCall
 from headway.wire.translate import from_anthropic, from_chat, from_responses, to_anthropic, to_chat
 from headway.wire.translate.conversation import Conversation
+from headway.wire.translate.fields import untranslatable
 from headway.wire.translate.hear_anthropic import AnthropicHearing
 from headway.wire.translate.hear_chat import ChatHearing
 from headway.wire.translate.ids import original_id, plain_id
@@ -148,6 +150,8 @@ class Exchange:
         self._engine = engine.name
         self._created = created
         notes: list[str] = []
+        if crowded(body):
+            raise untranslatable("messages", f"the request has more than {MOST:,} objects, which would take seconds")
         asked = _READERS[caller.name](body, notes)
         if caller.name == _COUNT:
             asked = msgspec.structs.replace(asked, max_tokens=1, stream=False)
