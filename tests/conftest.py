@@ -1,12 +1,16 @@
-"""What tests of several packages share: the real weights of the embedded model."""
+"""What tests of several packages share: patience with a busy machine, the real weights of the embedded model."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from headway.core.errors import HeadwayError
 from headway.gateway.models import pull
+
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")  # a property holds however busy the machine is
 
 
 @pytest.fixture(scope="session")

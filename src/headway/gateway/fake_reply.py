@@ -128,7 +128,8 @@ def _finish(reply: Reply) -> str:
 def _logprobs(reply: Reply, request: dict[str, Any], *pieces: str) -> dict[str, Any]:
     if reply.logprob is None or not request.get("logprobs"):
         return {}
-    told = [{"token": piece, "logprob": reply.logprob, "bytes": None, "top_logprobs": []} for piece in pieces]
+    rest: dict[str, Any] = {"logprob": reply.logprob, "bytes": None, "top_logprobs": []}
+    told = [{"token": piece, **rest} for piece in pieces]
     return {"logprobs": {"content": told, "refusal": None}}
 
 
