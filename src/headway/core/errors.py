@@ -128,6 +128,10 @@ class StoppedError(HeadwayError):
         self.messages = messages
 
 
+class SandboxError(HeadwayError):
+    """Foreign code cannot be isolated on this machine, or its sandbox failed; the code has not run outside of one."""
+
+
 class MissingExtraError(HeadwayError):
     """A feature needs an optional package that is not installed."""
 

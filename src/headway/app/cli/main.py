@@ -17,6 +17,7 @@ from headway.app.cli import (
     cache,
     check,
     compare,
+    debug,
     demo,
     explain,
     formats,
@@ -45,6 +46,7 @@ app = typer.Typer(
 ask.register(app)
 break_even.register(app)
 refusal.register(app)
+debug.register(app)
 check.register(app)
 demo.register(app)
 models.register(app)
