@@ -108,7 +108,8 @@ class Debugger:
         )
 
     def _not_fixed(self, bug: Bug, error: Exception) -> NotFixed:
-        return NotFixed(bug=bug.name, why=str(error), reached=self._stages.reached.get(bug.name, bug))
+        why = str(error) if isinstance(error, HeadwayError) else f"{type(error).__name__}: {error}"
+        return NotFixed(bug=bug.name, why=why, reached=self._stages.reached.get(bug.name, bug))
 
     def _tell(self, verdict: Verdict) -> None:
         self._verdicts[verdict.bug] = verdict

@@ -100,16 +100,20 @@ def read_logs(source: Path, patterns: Sequence[str]) -> tuple[Document, ...]:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    root = source.resolve()
+    root = Path(os.path.realpath(source))
     for folder, folders, names in os.walk(source):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
         for name in sorted(names):
             path = Path(folder, name)
-            if name in _LEFT_OUT or name.startswith(".env."):
+            real = Path(os.path.realpath(path))  # `resolve` raises at a link to itself
+            if not _kept(name) or not real.is_relative_to(root):
                 continue
-            real = path.resolve()
-            if real.is_relative_to(root) and _LEFT_OUT.isdisjoint(real.relative_to(root).parts) and _is_file(real):
+            if all(map(_kept, real.relative_to(root).parts)) and _is_file(real):
                 yield path
+
+
+def _kept(name: str) -> bool:
+    return name not in _LEFT_OUT and not name.startswith(".env.")
 
 
 def _is_file(path: Path) -> bool:

@@ -233,7 +233,8 @@ def _look_whether_it_shows(trial: Trial, path: str, test: str) -> None:
     elif any(_own_fault(trial.failures[name], path) for name in failed):
         why = "it fails of a fault of its own"
     if why:
-        seen = next((trial.failures[name].text for name in [*wrong, *failed]), trial.output[-2000:])
+        told = (trial.failures[name].text for name in [*wrong, *failed] if name in trial.failures)
+        seen = next(told, trial.output[-2000:])
         raise NotProvenError(f"The test does not reproduce the bug: {why}.\n\n{seen}\n\nThis was the test:\n{test}")
 
 
