@@ -34,7 +34,7 @@ def at_second_try(asked: str, question: str) -> object:
 
 
 def _log(question: str) -> str:
-    return next(line for line in question.splitlines() if "uploader.log" in line).split(",")[0].removeprefix("=== ")
+    return next(line for line in question.splitlines() if "uploader.log" in line)[4:-4]
 
 
 async def test_a_run_is_explained_with_its_pipeline_scatters_and_retries(headway: Run, tmp_path: Path) -> None:
