@@ -112,8 +112,10 @@ def proven(patched: Patched, passes: Trial, after: Trial) -> Fixed:
     """
     own, after_own = passes.of(patched.test_path), after.of(patched.test_path)
     wanted = {name for name, outcome in patched.shown.of(patched.test_path).items() if outcome != "skipped"}
+    if "failed" not in patched.shown.of(patched.test_path).values():
+        raise NotProvenError("The new test did not fail before.")
     bad = sorted(name for name in wanted if own.get(name) != "passed")
-    if bad or not wanted or not passes.complete:
+    if bad or not passes.complete:
         raise NotProvenError(f"The new test still does not pass: {_told(passes, bad)}")
     if not patched.before.complete:
         raise NotProvenError(f"Whether the other tests passed before is not known: {patched.before.ended}.")

@@ -100,7 +100,7 @@ def furnish(order: Order, root: Path) -> None:
     for name, mode in (("proc", 0o555), ("dev", 0o755), ("etc", 0o755), ("tmp", 0o1777), ("dev/shm", 0o1777)):
         (root / name).mkdir(mode=mode)
         (root / name).chmod(mode)
-    for path in (*SYSTEM, *(ONLINE if order["network"] else ()), *order["readable"]):
+    for path in (*SYSTEM, *(ONLINE if order["network"] else ()), *sorted(order["readable"], key=len)):
         show(Path(path), root)
     for name in DEVICES:
         place = root / "dev" / name
@@ -121,10 +121,10 @@ def show(path: Path, root: Path) -> None:
     if not path.exists() or place.exists():
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_symlink() and str(path) in SYSTEM and "/" not in str(path.readlink()).lstrip("/").removeprefix("usr/"):
-        place.symlink_to(path.readlink())
-        return
     source = path.resolve()
+    if path.is_symlink() and source.is_relative_to("/usr"):
+        place.symlink_to(source)
+        return
     if source.is_dir():
         place.mkdir()
     else:

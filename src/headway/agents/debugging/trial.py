@@ -17,6 +17,8 @@ from headway.runtime import Run
 from headway.trace.sources.digests import arguments_digest
 
 _PLUGIN: Final = Path(__file__).with_name("witness.py")
+_INTERPRETER: Final = ("bin", "lib", "lib64", "pyvenv.cfg")
+"""What an interpreter needs of its folder, which may be a home folder with much else."""
 _ALL_RAN: Final = ("0", "1", "5")
 """Exit codes of pytest that reached its end: all passed, some failed, there were none."""
 
@@ -86,7 +88,8 @@ class Trials:
         self.limits = limits
         self._own = python is None
         self._python = Path(sys.executable) if python is None else python.absolute()
-        self._readable = (Path(sys.prefix), Path(sys.base_prefix)) if python is None else _homes(self._python)
+        homes = (Path(sys.prefix), Path(sys.base_prefix)) if python is None else _homes(self._python)
+        self._readable = tuple(home / part for home in homes for part in _INTERPRETER)
         self._gate = asyncio.Semaphore(at_once)
 
     async def probe(self) -> None:
