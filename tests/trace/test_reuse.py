@@ -45,6 +45,14 @@ def test_reasoning_is_not_sent_again() -> None:
     assert found(spans) == ({"b": (1200, 190, "a")}, 0)
 
 
+def test_an_attempt_that_failed_uncounted_is_nobodys_beginning() -> None:
+    """a was answered, x failed, and b, its retry, goes on from a; those two alone leave nothing untold."""
+    failed = structs.replace(counted("x", 2, None, None, None), error="http_503")
+    retried = [counted("a", 0, 1000, 50, 0), failed, counted("b", 4, 1200, 10, 0)]
+    assert found(retried) == ({"b": (1200, 150, "a")}, 0)
+    assert found([failed, counted("b", 4, 1200, 10, 0)]) == ({}, 0)
+
+
 def test_one_token_is_always_computed() -> None:
     assert found([counted("a", 0, 1000, 50, 0), counted("b", 2, 1050, 10, 0)]) == (
         {"b": (1050, 1, "a")},

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from headway.core.span import ModelCall
+from headway.core.span import ModelCall, Span
 from headway.trace.study import Study
 from headway.trace.tree import EPSILON
 
@@ -36,7 +36,7 @@ def rereads(case: Study) -> tuple[dict[int, Reread], int]:
     tree, held = case.tree, case.held
     for i in held.calls:
         call = tree.spans[i].work
-        if held.adrift[i] or type(call) is not ModelCall:
+        if held.adrift[i] or type(call) is not ModelCall or _broken(tree.spans[i]):
             continue
         before = latest.get((held.holder[i], call.model))
         latest[held.holder[i], call.model] = i
@@ -84,6 +84,11 @@ def cold(case: Study, i: int, prefill: Mapping[int, float], gone: int = 0) -> tu
         return None
     left = max(total - gone, computed)
     return left - computed, max(left * seconds / tokens / prefill[i], 1.0)
+
+
+def _broken(span: Span) -> bool:
+    """Whether it failed before anybody counted a token: nothing goes on from it, and its retry asks the same again."""
+    return span.error is not None and type(span.work) is ModelCall and span.work.usage.input_tokens is None
 
 
 def _kept(call: ModelCall) -> int | None:

@@ -115,7 +115,7 @@ def judge(
             _tokens(calls, own),
             _aspect(
                 "cache",
-                [call.usage.cache_read is not None for call in calls],
+                [call.usage.cache_read is not None or call.usage.input_tokens == 0 for call in calls],
                 "reported by the engine",
                 "the record does not say what was cached",
             ),
