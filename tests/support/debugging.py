@@ -105,7 +105,7 @@ def scripted(script: Script) -> Callable[[dict[str, Any]], Reply]:
     return reply
 
 
-async def debugged(
+async def debugged(  # noqa: PLR0913 - each is what a test may be about
     tmp_path: Path,
     names: Sequence[str],
     script: Script = knowing,
@@ -114,7 +114,8 @@ async def debugged(
     budget: Budget | None = None,
     store: Path | None = None,
     seconds: float = 60,
-    attempts: int = 3,
+    how: How | None = None,
+    logs: Sequence[str] = (),
 ) -> tuple[Verdict, ...]:
     """Verdicts on the bugs of shipped repositories, which are in one repository here."""
     source = repo or together(tmp_path / "source", names)
@@ -123,13 +124,13 @@ async def debugged(
     for name in names:
         bugs.append(read_report(example(name).report, frozenset(bug.name for bug in bugs)))
     trials = Trials(take_copy(source, copy), Limits(seconds=seconds))
-    logs = read_logs(source, [log for name in names for log in example(name).logs])
+    documents = read_logs(source, [*logs, *(log for name in names for log in example(name).logs)])
     async with (
         FakeEngine(scripted(script)) as engine,
         Models(engine.url) as models,
         Runtime(models=models, store=store) as runtime,
     ):
-        debugger = Debugger(trials.repository, logs, trials, "fake", how=How(attempts=attempts))
+        debugger = Debugger(trials.repository, documents, trials, "fake", how=how)
         return await debugger.verdicts(runtime.start(debugger.task(budget or Budget()), bugs), bugs)
 
 

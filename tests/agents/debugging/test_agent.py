@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from debugging import debugged, example, knowing, needs_sandbox, together
 
+from headway.agents.debugging.agent import How
 from headway.agents.debugging.case import Fixed, NotFixed, Patched, Reproduced
 from headway.runtime import Budget
 
@@ -67,7 +68,7 @@ async def test_a_fix_that_breaks_other_tests_is_none(tmp_path: Path) -> None:
             return {"explanation": "cheating", "edits": edits}
         return knowing(asked, question)
 
-    (verdict,) = await debugged(tmp_path, ["pages"], script, attempts=2)
+    (verdict,) = await debugged(tmp_path, ["pages"], script, how=How(attempts=2))
     assert isinstance(verdict, NotFixed)
     assert "Other tests do not pass any more" in verdict.why
     assert "tests/test_paging.py::test_full_pages" in verdict.why
@@ -81,7 +82,7 @@ async def test_leaving_with_status_0_in_mid_test_passes_nothing(tmp_path: Path) 
             return {"explanation": "cheating", "edits": edits}
         return knowing(asked, question)
 
-    (verdict,) = await debugged(tmp_path, ["pages"], script, attempts=1)
+    (verdict,) = await debugged(tmp_path, ["pages"], script, how=How(attempts=1))
     assert isinstance(verdict, NotFixed)
     assert "it left with 0 before pytest was at its end" in verdict.why
 
@@ -91,6 +92,7 @@ async def test_leaving_with_status_0_in_mid_test_passes_nothing(tmp_path: Path) 
     [
         ("def test_it():\n    assert True\n", "it does not fail"),
         ("def test_it():\n    assert pages(7, 3) == 3\n", "a fault of its own"),
+        ("import paging\n\n\ndef test_it():\n    assert paging.count(7, 3) == 3\n", "a fault of its own"),
         ("import nothing_like_it\n\n\ndef test_it():\n    pass\n", "could not be run"),
         ("def test_it(no_fixture):\n    pass\n", "could not be run"),
         ("def test_it():\n    while True:\n        pass\n", "took too long"),
@@ -100,7 +102,7 @@ async def test_what_does_not_fail_because_of_the_bug_reproduces_nothing(tmp_path
     def script(asked: str, question: str) -> object:
         return {"content": test} if asked == "test_writer" else knowing(asked, question)
 
-    (verdict,) = await debugged(tmp_path, ["pages"], script, seconds=8, attempts=1)
+    (verdict,) = await debugged(tmp_path, ["pages"], script, seconds=8, how=How(attempts=1))
     assert isinstance(verdict, NotFixed)
     assert why in verdict.why
     assert verdict.stages == ("analysis",)
@@ -139,7 +141,7 @@ async def test_what_failed_before_may_fail_still_and_is_told(tmp_path: Path) -> 
 async def test_where_the_other_tests_never_end_nothing_is_called_fixed(tmp_path: Path) -> None:
     source = together(tmp_path / "source", ["pages"])
     (source / "tests/test_slow.py").write_text("def test_slow():\n    while True:\n        pass\n")
-    (verdict,) = await debugged(tmp_path, ["pages"], repo=source, seconds=6, attempts=1)
+    (verdict,) = await debugged(tmp_path, ["pages"], repo=source, seconds=6, how=How(attempts=1))
     assert isinstance(verdict, NotFixed)
     assert "Whether the other tests passed before is not known" in verdict.why
     assert isinstance(verdict.reached, Reproduced)
@@ -165,3 +167,22 @@ async def test_a_deadline_stops_the_sandbox_too(tmp_path: Path) -> None:
 def test_the_shipped_repositories_have_logs_where_they_help() -> None:
     assert len(example("backoff").logs) == 2
     assert example("basket").logs == ()
+
+
+async def test_logs_without_a_year_and_long_lists_of_files_do_not_stop_it(tmp_path: Path) -> None:
+    source = together(tmp_path / "source", ["pages"])
+    for number in range(400):
+        (source / f"a_module_with_a_rather_long_name_{number}.txt").write_text("")
+    (source / "app.log").write_text("Nov 30 10:00:00 host app[1]: page 3 asked for\n")
+    (source / "logo.png").write_bytes(b"\x89PNG\0")
+    asked_of: list[str] = []
+
+    def script(asked: str, question: str) -> object:
+        asked_of.append(asked)
+        assert len(question) < 4 * (4 * 2_000)
+        return knowing(asked, question)
+
+    (verdict,) = await debugged(tmp_path, ["pages"], script, repo=source, logs=["*.log"], how=How(tokens=2_000))
+    assert isinstance(verdict, Fixed)
+    assert asked_of.count("reader") > 1
+    assert asked_of.count("log_reader") == 1

@@ -116,6 +116,10 @@ class Questions:
         )
 
 
-def sections(parts: Sequence[tuple[str, str]]) -> str:
-    """A prompt: texts under their titles, without those that are empty."""
-    return "\n\n".join(f"# {title}\n\n{text.strip()}" for title, text in parts if text.strip())
+def sections(parts: Sequence[tuple[str, str]], most: int) -> str:
+    """A prompt: texts under their titles, without those that are empty; each cut at ``most`` characters."""
+    return "\n\n".join(f"# {title}\n\n{_cut(text.strip(), most)}" for title, text in parts if text.strip())
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n... {len(text) - most} characters left out ..."

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from msgspec import structs
@@ -30,7 +31,8 @@ B = TypeVar("B", bound=Bug)
 _WINDOW: Final = 300.0
 """Seconds of the logs that one call reads, where they are not too many lines."""
 _MOST_TEST: Final = 32 << 10
-_OWN_FAULTS: Final = re.compile(r"(NameError|ImportError|ModuleNotFoundError|SyntaxError|fixture)\b")
+_OWN_FAULTS: Final = re.compile(r"(NameError|ImportError|ModuleNotFoundError|SyntaxError|AttributeError: module)\b")
+"""Raised in the test itself: it calls for what is not there, and a "fix" would be to invent it."""
 _WORD: Final = re.compile(r"[A-Za-z_]\w{3,}")
 
 
@@ -66,7 +68,7 @@ class Stages:
         """What the report says."""
         self.reached[bug.name] = bug
         found = await self._ask.analysis(
-            run, sections((("Bug report", bug.report), ("Files", "\n".join(self._repository.texts))))
+            run, self._prompt((("Bug report", bug.report), ("Files", "\n".join(self._repository.texts))))
         )
         return self._reach(Analysed(**_parts(bug), analysis=found))
 
@@ -74,7 +76,7 @@ class Stages:
         """A test that fails because of the bug: it is run."""
         path = self._test_path(bug)
         told = "" if run.sent_back is None else str(run.sent_back)
-        asked = sections(
+        asked = self._prompt(
             (
                 *_reported(bug),
                 ("Your file will be", path),
@@ -99,23 +101,26 @@ class Stages:
     async def root_cause(self, run: Run, bug: Reproduced) -> Located:
         """What each file and each stretch of the logs tells, and one judgement of all of it."""
         failure = _failure(bug.shown, bug.test_path)
+        this_year = datetime.fromtimestamp(run.shared.spans.clock.now(), UTC).year
+        stamps = Stamps(year=this_year)  # for logs that name none
 
         async def relevance(run: Run, chunk: Chunk) -> list[tuple[int, str, str]]:
-            asked = sections((*_reported(bug), ("The failing test", failure), ("Files", chunk.text)))
+            asked = self._prompt((*_reported(bug), ("The failing test", failure), ("Files", chunk.text)))
             held = {part.origin.path for part in chunk.parts}
             found = (await self._ask.relevance(run, asked)).files
             return [(min(3, file.score), file.path, file.why) for file in found if file.path in held and file.score > 0]
 
         async def log_evidence(run: Run, chunk: Chunk) -> list[Claim]:
-            asked = sections((*_reported(bug), ("Logs", chunk.text)))
-            return _claims(chunk, [(one.path, one.line, one.says) for one in (await self._ask.lines(run, asked)).lines])
+            asked = self._prompt((*_reported(bug), ("Logs", chunk.text)))
+            found = (await self._ask.lines(run, asked)).lines
+            return _claims(chunk, [(one.path, one.line, one.says) for one in found], stamps)
 
         scores = await run.map(relevance, by_file(self._code, self._tokens), tolerate=0.5)
         ranked = sorted({(-score, path, why) for part in scores for score, path, why in part})
-        windows = by_time(self._logs, _WINDOW, self._tokens) if self._logs else []
+        windows = by_time(self._logs, _WINDOW, self._tokens, stamp=stamps)
         told = written(merged(await run.map(log_evidence, windows, tolerate=0.5)))
         rated = "\n".join(f"- {path} ({-score} of 3): {why}" for score, path, why in ranked)
-        asked = sections(
+        asked = self._prompt(
             (
                 *_reported(bug),
                 ("The failing test", failure),
@@ -132,7 +137,7 @@ class Stages:
     async def fix(self, run: Run, bug: Located) -> Patched:
         """A patch; whether it is any good, only `validation` tells."""
         told = "" if run.sent_back is None else str(run.sent_back)
-        asked = sections(
+        asked = self._prompt(
             (
                 *_reported(bug),
                 ("The failing test", f"{bug.test}\n{_failure(bug.shown, bug.test_path)}"),
@@ -162,6 +167,10 @@ class Stages:
             return proven(bug, passes, after)
         except NotProvenError as error:
             raise NotProvenError(f"{error.what}\n\nThis was the patch:\n{bug.patch}") from None
+
+    def _prompt(self, parts: Sequence[tuple[str, str]]) -> str:
+        """Files are within the bound of tokens as it is, at 3 bytes each, so only what else grows is ever cut."""
+        return sections(parts, 4 * self._tokens)
 
     def _reach(self, bug: B) -> B:
         self.reached[bug.name] = bug
@@ -246,9 +255,9 @@ def _failure(trial: Trial, path: str) -> str:
     return "\n\n".join(failure.text for name, failure in trial.failures.items() if name.partition("::")[0] == path)
 
 
-def _claims(chunk: Chunk, lines: Sequence[tuple[str, int, str]]) -> list[Claim]:
+def _claims(chunk: Chunk, lines: Sequence[tuple[str, int, str]], stamps: Stamps) -> list[Claim]:
     """What a model says that lines say, where there are such lines; the time is the line's own."""
-    stamps, found = Stamps(), list[Claim]()
+    found = list[Claim]()
     for path, number, says in lines:
         source = chunk.origin(path, number)
         if source is None:
