@@ -432,6 +432,34 @@ async def test_what_may_be_spent_is_reserved_for_all_attempts(tmp_path: Path) ->
     house.registry.close()
 
 
+async def test_what_a_judge_may_use_is_reserved_by_what_it_is_shown_and_may_write(tmp_path: Path) -> None:
+    """It may write 256 tokens and is shown the answer, however few tokens the caller asks for."""
+    house = House(tmp_path)
+    house.tenant("acme")
+    key = house.key("acme", CallerLimits(tokens_per_minute=Limit(300)))
+    async with (
+        Opened(house) as door,
+        FakeEngine(answering(small="Bonn", judge="100", large="Berlin")) as engine,
+        serving(serves(engine), naming=naming(Doubts(judge=0.7), "judge"), door=door) as served,
+    ):
+        refused = await served.ask(chat(f"authorization: Bearer {key}\r\n", model="auto", max_tokens=10))
+    assert refused.status == 429  # 45 tokens a tier, and for the judge more than 256
+    assert asked(engine) == []
+    house.registry.close()
+
+
+async def test_an_answer_that_was_found_wanting_is_not_given_again() -> None:
+    replies = {"small": [SORRY, SORRY], "large": [Reply(status=503, error="overloaded"), Reply(content="Berlin")]}
+
+    def script(body: dict[str, Any]) -> Reply:
+        said = replies[body["model"]].pop(0)
+        return said if isinstance(said, Reply) else Reply(content=said)
+
+    async with FakeEngine(script) as engine, serving(serves(engine), naming=naming(), cache=keeping()) as served:
+        assert [await create(served) for _ in range(2)] == [SORRY, "Berlin"]
+    assert asked(engine) == ["small", "large"] * 2
+
+
 async def test_only_what_the_tier_that_was_asked_first_says_is_kept() -> None:
     replies = {"small": ["Bonn", SORRY], "large": ["Berlin", "Paris"]}
 

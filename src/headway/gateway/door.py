@@ -24,8 +24,10 @@ from headway.gateway.naming import Chain
 from headway.gateway.responses import Failure, failure
 from headway.gateway.tariff import Tariff
 from headway.policy.limits.counter import Warned
+from headway.policy.limits.estimate import BYTES_PER_TOKEN, DEFAULT_OUTPUT_TOKENS
 from headway.policy.limits.grant import Ask, Grant, Short
 from headway.policy.limits.refused import Refused
+from headway.policy.models.judge import FRAME_BYTES, OUTPUT_TOKENS
 from headway.wire.dialect import Asked
 
 _LOG: Final = logging.getLogger(__name__)
@@ -151,7 +153,11 @@ class Visit:
             return first
         self._asking = asking
         legs = [first, *[_dearest(map(asking, rung.models)) for rung in ladder.above]]
-        legs += [] if ladder.judge is None else [asking(ladder.judge)] * len(ladder.above)
+        if ladder.judge is not None:
+            shown = DEFAULT_OUTPUT_TOKENS if bound is None else bound
+            added = FRAME_BYTES // BYTES_PER_TOKEN + 1 + shown
+            judged = tariff.ask(caller, task, ladder.judge, body, max_output=OUTPUT_TOKENS, fresh=fresh, added=added)
+            legs += [judged] * len(ladder.above)
         money = [leg.money for leg in legs if leg.money is not None]
         return structs.replace(
             first,

@@ -275,6 +275,7 @@ class Escalating:
         self._made.remove(best)
         for name in _OF_ONE_ANSWER:
             setattr(self._errand.record, name, getattr(best.record, name))
+        self._errand.record.wanting = True
         self._note(f"It was used all the same: the tier {self._tier!r} could not answer ({error}).")
         self._ladder.escalations.counts[self._ladder.alias.name, best.tier, NOWHERE, "unanswered"] += 1
         if best.holding is not None:

@@ -90,6 +90,8 @@ class CallRecord(Struct, eq=False, gc=False):
     setbacks: tuple[Setback, ...] = ()
     unheard: int = 0
     """Other replicas that had it at the same time and were cut off: they may have read the prompt, and said nothing."""
+    wanting: bool = False
+    """Its answer was found wanting, and given all the same because no better tier had one: not to be kept."""
     first_token: float | None = None
     first_visible: float | None = None
     last_token: float | None = None

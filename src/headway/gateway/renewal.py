@@ -29,7 +29,7 @@ def tell(cache: ResponseCache, ticket: Ticket, errand: Errand, model: str, *, sa
         said_all: the client was sent all of the answer, whether or not it stayed to the end of the response.
     """
     record, wiring = errand.record, errand.wiring
-    if record.error in _ITS_OWN or record.model != model:
+    if record.error in _ITS_OWN or record.model != model or record.wanting:
         cache.not_kept(ticket)
     elif record.error is not None or record.sent is None:
         cache.failed(ticket)

@@ -57,6 +57,7 @@ class Tariff:
         max_output: int | None,
         choices: int = 1,
         fresh: bool = False,
+        added: int = 0,
     ) -> Ask:
         """What a call may use, for `Limiter.reserve`.
 
@@ -68,9 +69,10 @@ class Tariff:
             max_output: the request's bound on output tokens; ``None``: none.
             choices: how many answers it asks for.
             fresh: as `Ask.fresh`.
+            added: tokens of input that come to the prompt.
         """
         price = self.price(model, len(prompt) // 4)
-        expected = estimate(prompt, max_output=max_output, choices=choices, price=price)
+        expected = estimate(prompt, max_output=max_output, choices=choices, price=price, added=added)
         return Ask(caller, task, expected.tokens, expected.money, fresh)
 
     def used(self, model: str, usage: Usage) -> tuple[int | None, MicroUsd | None]:

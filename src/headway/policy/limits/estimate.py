@@ -25,7 +25,9 @@ class Estimate(Struct, frozen=True):
     """``None``: the price is unknown."""
 
 
-def estimate(prompt: bytes | memoryview, *, max_output: int | None, choices: int = 1, price: Price | None) -> Estimate:
+def estimate(
+    prompt: bytes | memoryview, *, max_output: int | None, choices: int = 1, price: Price | None, added: int = 0
+) -> Estimate:
     """What a call may use.
 
     Input is charged as uncached, or as written to the cache where that is dearer.
@@ -35,9 +37,10 @@ def estimate(prompt: bytes | memoryview, *, max_output: int | None, choices: int
         max_output: the request's bound on output tokens (``max_completion_tokens``, ``max_tokens``); ``None``: none.
         choices: how many answers it asks for (``n``).
         price: of the model's tokens.
+        added: tokens of input that come to the prompt.
     """
     size, images = _sizes(prompt)
-    tokens_in = -(-size // BYTES_PER_TOKEN) + images * IMAGE_TOKENS
+    tokens_in = -(-size // BYTES_PER_TOKEN) + images * IMAGE_TOKENS + added
     tokens_out = (DEFAULT_OUTPUT_TOKENS if max_output is None else max(max_output, 0)) * max(choices, 1)
     if price is None:
         return Estimate(tokens_in + tokens_out, None)

@@ -21,6 +21,10 @@ def question(conversation: str, answer: str) -> list[dict[str, Any]]:
     return [{"role": "system", "content": _TASK}, {"role": "user", "content": shown}]
 
 
+FRAME_BYTES: Final = sum(len(message["content"]) for message in question("", ""))
+"""Of what a judge is told besides the conversation and the answer."""
+
+
 def score_of(verdict: str) -> float | None:
     """The score, 0 to 1, that a judge gave: the last number from 0 to 100 that it wrote; ``None``: it wrote none."""
     found = [int(number) for number in _NUMBER.findall(verdict)]
