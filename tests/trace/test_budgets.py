@@ -1,6 +1,7 @@
 from math import sqrt
 
 import pytest
+from msgspec import structs
 from tasks import T0
 
 from headway.core.budget import Budget, StageBudget
@@ -64,6 +65,19 @@ def test_a_broken_percentile_says_by_whom() -> None:
     assert (p50.state, p50.value, p50.over, p50.worst) == ("kept", 50.0, 50, ())
     assert (p95.state, p95.value, p95.over) == ("broken", 95.0, 10)
     assert p95.worst == (("t100", 100.0), ("t99", 99.0), ("t98", 98.0))
+
+
+def test_who_broke_it_did_break_it() -> None:
+    (line,) = check(budget(StageBudget(p95=5.0)), [row(1, 6.0), row(2, 1.0)])
+    assert (line.state, line.worst) == ("broken", ((TaskId("t1"), 6.0),))
+
+
+def test_parts_of_calls_that_were_not_split_are_unknown_and_not_0() -> None:
+    unsplit = structs.replace(row(1, 6.0), phases={Phase.MODEL: 5.5, Phase.TOOL: 0.5})
+    limits = budget(prefill=StageBudget(p50=1.0), queue=StageBudget(p50=1.0), tool=StageBudget(p50=1.0))
+    assert [line.state for line in check(limits, [unsplit])] == ["unknown", "unknown", "kept"]
+    assert unknown_stages(limits, [unsplit]) == (), "nothing is misspelt"
+    assert unknown_stages(limits, [row(1, 6.0)]) == ("prefill", "queue")
 
 
 def test_doubt_is_told_on_both_sides() -> None:

@@ -25,6 +25,7 @@ _WORTH: Final = 0.02
 _SURE: Final = 2
 
 State = Literal["kept", "broken", "unknown"]
+_WITHIN_A_CALL: Final = frozenset({Phase.QUEUE.value, Phase.PREFILL.value, Phase.DECODE.value, Phase.RETRY.value})
 Unit = Literal["s", "", "calls", "tokens", "µUSD"]
 
 
@@ -70,13 +71,16 @@ def check(budget: Budget, rows: Sequence[TaskFacts]) -> tuple[Line, ...]:
 def stage_seconds(row: TaskFacts, name: str) -> float | None:
     """Path seconds of a stage in one task, 0 where it does not occur; unknown where times are.
 
+    So it is of a part of model calls (queue, prefill, decode, retry) where some of them were not split into parts.
     A stage is a phase's name, or ``tool:NAME``, ``model:NAME``, ``agent:NAME``.
     """
     if row.e2e is None:
         return None
     kind, colon, rest = name.partition(":")
     if not colon:
-        return row.phases.get(Phase(kind), 0.0) if kind in set(Phase) else 0.0
+        unsplit = kind in _WITHIN_A_CALL and bool(row.phases.get(Phase.MODEL))
+        known = row.phases.get(Phase(kind), 0.0) if kind in set(Phase) else 0.0
+        return None if unsplit else known
     match kind:
         case "tool":
             return row.tools[rest].on_path if rest in row.tools else 0.0
@@ -90,7 +94,7 @@ def stage_seconds(row: TaskFacts, name: str) -> float | None:
 
 def unknown_stages(budget: Budget, rows: Sequence[TaskFacts]) -> tuple[str, ...]:
     """Stages of the budget that occur in no task: a word misspelt, or a tool that is gone."""
-    return tuple(name for name in budget.stages if not any(stage_seconds(row, name) for row in rows))
+    return tuple(name for name in budget.stages if all(stage_seconds(row, name) == 0.0 for row in rows))
 
 
 def _stage(name: str, limits: StageBudget, values: Sequence[tuple[TaskId, float | None]]) -> Iterator[Line]:
@@ -111,8 +115,8 @@ def _stage(name: str, limits: StageBudget, values: Sequence[tuple[TaskId, float 
             state="unknown" if found is None else "broken" if broken else "kept",
             over=sum(value > limit for value in ordered),
             of=len(known),
-            worst=tuple(reversed(known[-WORST:])) if broken else (),
-            note="no task of the set is timed" if found is None else _doubt(found, limit, broken=broken),
+            worst=tuple([pair for pair in reversed(known[-WORST:]) if pair[1] > limit]) if broken else (),
+            note="no task of the set tells how long it took" if found is None else _doubt(found, limit, broken=broken),
         )
     if limits.variance is not None:
         yield _variance(name, limits.variance, ordered)
@@ -193,8 +197,8 @@ def suggest(rows: Sequence[TaskFacts]) -> Budget:
     names += [f"tool:{name}" for name in dict.fromkeys(name for row in timed for name in row.tools)]
     stages: dict[str, StageBudget] = {}
     for name in names:
-        seconds = sorted(stage_seconds(row, name) or 0.0 for row in timed)
-        if whole and sum(seconds) / whole >= _WORTH and (limits := _limits(seconds)) != StageBudget():
+        seconds = sorted(value for row in timed if (value := stage_seconds(row, name)) is not None)
+        if seconds and whole and sum(seconds) / whole >= _WORTH and (limits := _limits(seconds)) != StageBudget():
             stages[name] = limits
     costs = [least for row in rows if (least := row.spent.cost.least) is not None]
     tokens = [least for row in rows if (least := row.spent.tokens.least) is not None]
