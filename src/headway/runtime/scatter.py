@@ -23,6 +23,7 @@ from headway.core.errors import (
     OverDeadlineError,
     StoppedError,
 )
+from headway.runtime.unwanted import UNWANTED, passed_on
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -138,6 +139,7 @@ class Scatter(Generic[T, R]):
         Raises:
             Exception: what taking the next item raised.
         """
+        why: str | None = None
         try:
             self._fill()
             while self._running or self._ended or (self._lasting and self._broken is None):
@@ -149,8 +151,11 @@ class Scatter(Generic[T, R]):
                 self._wake.clear()
             if self._broken is not None:
                 raise self._broken
+        except (GeneratorExit, asyncio.CancelledError) as error:
+            why = passed_on(error)
+            raise
         finally:
-            await self._stop()
+            await self._stop(why)
 
     def more(self) -> None:
         """There are items again where there were none."""
@@ -222,7 +227,7 @@ class Scatter(Generic[T, R]):
         name = f"~{attempt}" if attempt else ""
         if self._options.hedge is None:
             return await self._work(index, name, item)
-        racing = {asyncio.ensure_future(self._work(index, name, item))}
+        racing, why = {asyncio.ensure_future(self._work(index, name, item))}, UNWANTED
         try:
             ended, _ = await asyncio.wait(racing, timeout=self._options.hedge)
             if not ended:
@@ -235,8 +240,11 @@ class Scatter(Generic[T, R]):
                         return task.result()
                 if not waiting:
                     return ended.pop().result()
+        except asyncio.CancelledError as error:
+            why = passed_on(error)
+            raise
         finally:
-            await stop(racing, self._name)
+            await stop(racing, self._name, why=why)
 
     def _abandon(self, index: int, timeout: float) -> None:
         self._running = {task: at for task, at in self._running.items() if at != index}
@@ -249,10 +257,10 @@ class Scatter(Generic[T, R]):
         self._wake.set()
         self._fill()
 
-    async def _stop(self) -> None:
+    async def _stop(self, why: str | None) -> None:
         self._stopping = True
         for task in list(self._running):
-            task.cancel()
+            task.cancel(why)
         left = len(self._running) + 1
         while self._running and len(self._running) < left:  # of very many, not all are told within one pause
             left = len(self._running)
@@ -263,11 +271,14 @@ class Scatter(Generic[T, R]):
             _log.warning("%s: %s goes on although it was told to stop", self._name, task.get_name())
 
 
-async def stop(tasks: set[asyncio.Task[R]], name: str, grace: float = _GRACE) -> None:
-    """Cancel what still runs and wait for it, but not for ever for what does not heed: so many seconds."""
+async def stop(tasks: set[asyncio.Task[R]], name: str, grace: float = _GRACE, *, why: str | None = None) -> None:
+    """Cancel what still runs and wait for it, but not for ever for what does not heed: so many seconds.
+
+    ``why`` is the message that it is cancelled with.
+    """
     running = [task for task in tasks if not task.done()]
     for task in running:
-        task.cancel()
+        task.cancel(why)
     if running:
         _, stuck = await asyncio.wait(running, timeout=grace)
         for task in stuck:

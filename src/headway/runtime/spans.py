@@ -11,6 +11,7 @@ from headway.core.clock import Clock
 from headway.core.span import ErrorType, ModelCall, Span, Work
 from headway.core.task import SpanId, TaskId
 from headway.policy.headers import TASK_HEADER, TRACE_HEADER
+from headway.runtime.unwanted import REMARK, unwanted
 from headway.trace.ids import Ids
 from headway.trace.record import Recorder
 
@@ -56,6 +57,8 @@ class Spans:
 class Timed:
     """A span from entering to leaving it, as a context manager; what leaves it by an exception is its error.
 
+    What was stopped because it was not needed any more has failed of nothing; a remark says so.
+
     Args:
         spans: where it goes.
         task: whose it is.
@@ -85,6 +88,8 @@ class Timed:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if error is not None and unwanted(error):
+            self.remarks, error = (*self.remarks, REMARK), None
         self._keep(self._spans.clock.now(), None if error is None else error_type(error))
 
     def _keep(self, end: float | None, error: ErrorType | None) -> None:
