@@ -28,8 +28,19 @@ def test_a_folder_is_read_whole_in_order_without_what_is_hidden(tmp_path: Path) 
     for name in ("b.jsonl", "a/deep.json", ".git/config", ".hidden"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b'{"a":1}')
-    found, _ = opened(tmp_path, folder)
+    found, skips = opened(tmp_path, folder)
     assert list(found) == [str(folder / "a/deep.json"), str(folder / "b.jsonl")]
+    (skip,) = skips.all()
+    assert (skip.reason.split(":")[0], skip.count) == ("a hidden file", 2)
+
+
+def test_an_archive_is_read_whole_and_tells_what_is_hidden_in_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+        for name in ("../up.json", "a/../b.json", ".x.json", ".h/x.json"):
+            archive.writestr(name, b'{"a":1}')
+    found, skips = opened(tmp_path, tmp_path / "t.zip")
+    assert list(found) == [f"{tmp_path}/t.zip/../up.json", f"{tmp_path}/t.zip/a/../b.json"]
+    assert [(skip.count, skip.first) for skip in skips.all()] == [(2, f"{tmp_path}/t.zip/.x.json")]
 
 
 def test_the_same_file_under_two_names_is_read_once(tmp_path: Path) -> None:

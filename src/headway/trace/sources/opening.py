@@ -24,6 +24,9 @@ MAX_NESTING: Final = 2
 """Archives inside one another: a gzip in a zip, but no zip that contains itself."""
 _BLOCK: Final = 1024**2
 _STDIN: Final = "-"
+_MAC: Final = "__MACOSX/"
+"""What macOS adds to its archives: nobody's own files."""
+_HIDDEN: Final = "a hidden file: its name or its folder's begins with a dot"
 
 
 class _Readable(Protocol):
@@ -59,7 +62,7 @@ class Opening:
             if name == _STDIN:
                 yield from self._stream("stdin", cast("_Readable", sys.stdin.buffer), MAX_UNPACKED, 0)
                 continue
-            for path, alone in _paths(name):
+            for path, alone in _paths(name, lambda hidden: self._skips.add(_HIDDEN, str(hidden))):
                 if (real := path.resolve()) in self._seen:
                     continue
                 self._seen.add(real)
@@ -95,7 +98,11 @@ class Opening:
             with zipfile.ZipFile(file) as archive:
                 for member in archive.infolist():
                     inside = f"{name}/{member.filename}"
-                    if not member.is_dir() and not _hidden(Path(member.filename)):
+                    if member.is_dir() or member.filename.startswith(_MAC):
+                        continue
+                    if _hidden(Path(member.filename)):
+                        self._skips.add(_HIDDEN, inside)
+                    else:
                         yield from self._member(archive, member, inside, depth)
         except zipfile.BadZipFile:
             self._skips.add("a damaged zip archive", name)
@@ -138,14 +145,20 @@ def _limit(packed: int) -> int:
 
 
 def _hidden(path: Path) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in path.parts)
+    return any(part.startswith(".") and part not in {".", ".."} for part in path.parts)
 
 
-def _paths(name: str) -> Iterator[tuple[Path, bool]]:
-    """Files by name, and whether each was named itself."""
+def _paths(name: str, pass_over: Callable[[Path], None]) -> Iterator[tuple[Path, bool]]:
+    """Files by name, and whether each was named itself; ``pass_over`` is told of those that are hidden in a folder."""
     path = Path(name).expanduser()
     if path.is_dir():
-        yield from ((found, False) for found in sorted(path.rglob("*")) if _plain(found, path))
+        for found in sorted(path.rglob("*")):
+            if not found.is_file():
+                continue
+            if _hidden(found.relative_to(path)):
+                pass_over(found)
+            else:
+                yield found, False
     elif path.is_file():
         yield path, True
     elif path.exists():
@@ -153,7 +166,7 @@ def _paths(name: str) -> Iterator[tuple[Path, bool]]:
     elif has_magic(name) and (matches := sorted(glob(str(path), recursive=True))):  # noqa: PTH207 - Path.glob takes no absolute pattern
         for match in matches:
             if Path(match).is_dir():
-                yield from _paths(match)
+                yield from _paths(match, pass_over)
             elif Path(match).is_file():
                 yield Path(match), False
     else:
@@ -161,7 +174,3 @@ def _paths(name: str) -> Iterator[tuple[Path, bool]]:
             f"There is no file, folder or pattern {name!r} with anything in it.",
             fix="Give a trace file, a folder of them, a pattern in quotes, or - for standard input.",
         )
-
-
-def _plain(found: Path, folder: Path) -> bool:
-    return found.is_file() and not _hidden(found.relative_to(folder))
