@@ -270,7 +270,7 @@ async def test_the_command_says_where_it_is_to_a_person() -> None:
     ("options", "words"),
     [
         ((), b"There is no engine to serve from."),
-        (("--upstream", "nonsense"), b"no base URL"),
+        (("--upstream", "nonsense"), b"is no URL of an HTTP server"),
         (("--upstream", "http://127.0.0.1:1", "--weights", "x.gguf"), b"Add --embedded 2."),
         (("--upstream", "http://127.0.0.1:1", "--body-bytes", "lots"), b"--body-bytes cannot be 'lots'"),
     ],

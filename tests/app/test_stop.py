@@ -22,7 +22,8 @@ async def test_a_command_that_is_told_to_stop_says_so_once_all_has_ended(
     never = asyncio.Event()
     async with FakeEngine(lambda _body: Reply(content="x", gate=never)) as engine:
         process = await asyncio.create_subprocess_exec(
-            *(Path(sys.executable).with_name("headway"), "ask", "Why?", "--base-url", engine.url, "--docs", tmp_path),
+            *(Path(sys.executable).with_name("headway"), "ask", "Why was the ferry late?"),
+            *("--base-url", engine.url, "--docs", tmp_path),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={"XDG_CACHE_HOME": str(tmp_path / "cache")},
