@@ -61,13 +61,13 @@ class Own:
             client: whom to answer.
             caller: who they are by their key; ``None`` where no keys are needed.
         """
-        if caller is None or self._access is None:
-            message = "Callers need no keys here, so there are no tenants. See `headway tasks`, or the dashboard."
-            client.fail(failure("not_found", 404, message))
-            return
         if request.method not in {b"GET", b"HEAD"}:
             message = "What is a tenant's own can be looked at, with GET, and not changed here."
             client.fail(failure("method_not_allowed", 405, message, (b"allow", b"GET")))
+            return
+        if caller is None or self._access is None:
+            message = "Callers need no keys here, so there are no tenants. See `headway tasks`, or the dashboard."
+            client.fail(failure("not_found", 404, message))
             return
         problem = self._access.forbidden(caller, "read")
         if problem is not None:
