@@ -1,21 +1,19 @@
 """The MCP server at work: over standard input and output, or over streamable HTTP on loopback."""
 
 import asyncio
-import contextlib
 import os
-import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable
 from typing import Final, cast
 
 import anyio
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headway.app.loopback import LoopbackServer, listening
 from headway.app.mcp.answers import Sources
 from headway.app.mcp.server import made
 from headway.core.errors import BadInputError
@@ -24,7 +22,6 @@ from headway.runtime.mcp.lines import Lines
 
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 1 << 22
-_GRACE_SECONDS: Final = 1
 _NO_NAMES: Final = frozenset[str]()
 
 
@@ -64,19 +61,9 @@ async def over_http(sources: Sources, port: int, announce: Callable[[str], None]
         # Theirs knows exact names alone; ours is that of the gateway.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    config = uvicorn.Config(
-        _AtHome(app),
-        http="httptools",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    listener = _listening(port)
-    server = _Server(config)
+    fix = "Choose another --port, or 0 for a free one."
+    listener = listening(port, f"127.0.0.1:{port} cannot be listened on", fix)
+    server = LoopbackServer(_AtHome(app), lifespan="on")
     serving = asyncio.create_task(server.serve([listener]), name="headway mcp")
     try:
         await asyncio.wait({serving, up := asyncio.ensure_future(server.up.wait())}, return_when="FIRST_COMPLETED")
@@ -133,32 +120,3 @@ class _AtHome:
                 await PlainTextResponse("No web page may call this.", 403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.up = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        """Leave signals alone: they are the command's."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.up.set()
-
-
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket()
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        listener.close()
-        raise BadInputError(
-            f"127.0.0.1:{port} cannot be listened on: {error.strerror}.",
-            fix="Choose another --port, or 0 for a free one.",
-        ) from error
-    return listener
