@@ -3,33 +3,14 @@
 import asyncio
 from typing import Any
 
-from serving import Ids, Served, chat, serving
+from fanning import CLOSE, SHARED, Fan
+from serving import chat, serving
 
-from headway.core.clock import SystemClock
 from headway.core.span import ModelCall
 from headway.gateway.fake import FakeEngine, Reply
-from headway.gateway.leading import Leading, LeadRules
 from headway.gateway.retrying import Retrying
 from headway.gateway.wiring import Passes
-from headway.policy.identify import Identifier
 from headway.policy.resend.retry import RetryRules
-
-CLOSE = "connection: close\r\n"
-SHARED = {"role": "system", "content": "word " * 2000}
-"""Some 2,500 tokens."""
-
-
-class Fan:
-    """A gateway whose calls follow each other, and what they ask."""
-
-    def __init__(self, **rules: Any) -> None:  # noqa: ANN401 - the rules' own fields
-        self.identifier = Identifier(Ids(), measure=True)
-        self.leading = Leading(LeadRules(**rules), self.identifier.prompt, SystemClock())
-        self.passes = Passes(leading=self.leading)
-
-    def branch(self, served: Served, number: int) -> asyncio.Task[bytes]:
-        messages = [SHARED, {"role": "user", "content": f"branch {number}"}]
-        return asyncio.create_task(served.raw(chat(CLOSE, messages=messages, stream=True)))
 
 
 def held() -> tuple[Reply, asyncio.Event]:
@@ -39,12 +20,6 @@ def held() -> tuple[Reply, asyncio.Event]:
 
 def calls(spans: list[Any]) -> list[ModelCall]:
     return [span.work for span in spans if isinstance(span.work, ModelCall)]
-
-
-async def waiting(fan: Fan, count: int) -> None:
-    async with asyncio.timeout(5):
-        while fan.leading.waiting != count:  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(0)
 
 
 async def test_the_rest_go_when_the_first_begins_to_answer_and_to_the_same_replica() -> None:
@@ -57,7 +32,7 @@ async def test_the_rest_go_when_the_first_begins_to_answer_and_to_the_same_repli
         branches = [fan.branch(served, 0)]
         await engine.until(lambda: engine.active == 1)
         branches += [fan.branch(served, number) for number in (1, 2, 3)]
-        await waiting(fan, 3)
+        await fan.waiting(3)
         assert len(engine.requests) == 1
         gate.set()
         answers = await asyncio.gather(*branches)
@@ -83,11 +58,11 @@ async def test_where_the_first_fails_the_next_one_leads() -> None:
         branches = [fan.branch(served, 0)]
         await engine.until(lambda: engine.active == 1)
         branches += [fan.branch(served, number) for number in (1, 2)]
-        await waiting(fan, 2)
+        await fan.waiting(2)
         assert failing.gate is not None
         failing.gate.set()
         await engine.until(lambda: len(engine.requests) == 2)
-        await waiting(fan, 1)
+        await fan.waiting(1)
         gate.set()
         answers = await asyncio.gather(*branches)
     assert answers[0].startswith(b"HTTP/1.1 500")
@@ -105,7 +80,7 @@ async def test_a_leader_whose_client_leaves_holds_nobody_up() -> None:
             writer.write(chat(messages=[SHARED, {"role": "user", "content": "x"}], stream=True))
             await engine.until(lambda: engine.active == 1)
             follower = fan.branch(served, 1)
-            await waiting(fan, 1)
+            await fan.waiting(1)
         assert b"followed" in await follower
 
 
@@ -119,8 +94,8 @@ async def test_a_follower_that_leaves_is_forgotten() -> None:
         await engine.until(lambda: engine.active == 1)
         async with served.connect() as (_, writer):
             writer.write(chat(messages=[SHARED, {"role": "user", "content": "x"}], stream=True))
-            await waiting(fan, 1)
-        await waiting(fan, 0)
+            await fan.waiting(1)
+        await fan.waiting(0)
         gate.set()
         assert b"led" in await leader
         assert [span.error == "client_gone" for span in await served.spans(calls=2)].count(True) == 1

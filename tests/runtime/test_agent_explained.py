@@ -2,28 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from joined import gateway_into
 from scripted import calls, says
 from typer.testing import CliRunner
 
 from headway.app.cli.main import app
-from headway.core.clock import SystemClock
-from headway.core.config import Limits, Recording
-from headway.core.fleet import Replica, ReplicaId
 from headway.core.span import ModelCall, Span, ToolUse
 from headway.core.task import TaskId
-from headway.gateway.app import Gateway
 from headway.gateway.fake import FakeEngine
-from headway.gateway.fleet import LiveFleet
-from headway.policy.identify import Identifier
-from headway.policy.routing.least_loaded import LeastLoaded
 from headway.runtime import Agent, Context, Models, Policy, Run, Runtime, task, tool
-from headway.trace.ids import Ids
-from headway.trace.record import Recorder
 from headway.trace.store import Store
 
 
@@ -44,27 +34,6 @@ agent = Agent("fake", [look], Policy(context=Context(tokens=2000)), name="reader
 async def review(run: Run) -> str:
     """Ask the agent."""
     return await agent(run, "what do they say?")
-
-
-@asynccontextmanager
-async def gateway_into(store: Store, engine: FakeEngine) -> AsyncGenerator[str]:
-    """A gateway that writes to the same store; its URL."""
-    clock = SystemClock()
-    with Recorder(store, capacity=1000) as recorder:
-        gateway = Gateway(
-            LiveFleet([Replica(id=ReplicaId("r"), url=engine.url)]),
-            policy=LeastLoaded(),
-            identifier=Identifier(Ids(clock).task),
-            recorder=recorder,
-            limits=Limits(),
-            recording=Recording(),
-            clock=clock,
-        )
-        _, port = await gateway.start("127.0.0.1", 0)
-        try:
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            await gateway.close(drain=2)
 
 
 async def reviewed(path: Path) -> tuple[TaskId, list[Span]]:

@@ -6,25 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joined import gateway_into
 from serving import serving
 from typer.testing import CliRunner
 
 from headway.app.cli.main import app
-from headway.core.clock import SystemClock
-from headway.core.config import Limits, Recording
 from headway.core.errors import BadInputError, HeadwayError, NotDoneError, OverBudgetError, UpstreamError
-from headway.core.fleet import Replica, ReplicaId
 from headway.core.money import MicroUsd, Price
 from headway.core.span import ModelCall, Span
 from headway.core.usage import Usage
-from headway.gateway.app import Gateway
 from headway.gateway.fake import FakeEngine, Reply, ToolCall
-from headway.gateway.fleet import LiveFleet
-from headway.policy.identify import Identifier
-from headway.policy.routing.least_loaded import LeastLoaded
 from headway.runtime import Amount, Budget, Models, Run, Runtime, Said, task
-from headway.trace.ids import Ids
-from headway.trace.record import Recorder
 from headway.trace.store import Store
 
 ONE_EACH = {"fake": Price(input=1_000_000, output=1_000_000)}
@@ -248,27 +240,15 @@ async def test_explain_shows_a_scatter_and_its_gateway_as_one_task(tmp_path: Pat
         return len(await run.map(item, range(5), limit=2))
 
     path = tmp_path / "store.db"
-    clock = SystemClock()
     with Store(path) as store:
-        async with FakeEngine() as engine:
-            with Recorder(store, capacity=1000) as recorder:
-                gateway = Gateway(
-                    LiveFleet([Replica(id=ReplicaId("r"), url=engine.url)]),
-                    policy=LeastLoaded(),
-                    identifier=Identifier(Ids(clock).task),
-                    recorder=recorder,
-                    limits=Limits(),
-                    recording=Recording(),
-                    clock=clock,
-                )
-                _, port = await gateway.start("127.0.0.1", 0)
-                url = f"http://127.0.0.1:{port}/v1"
-                try:
-                    async with Models(url) as models, Runtime(store=path, models=models) as runtime:
-                        started = runtime.start(review)
-                        assert await started == 5
-                finally:
-                    await gateway.close(drain=2)
+        async with (
+            FakeEngine() as engine,
+            gateway_into(store, engine) as url,
+            Models(url) as models,
+            Runtime(store=path, models=models) as runtime,
+        ):
+            started = runtime.start(review)
+            assert await started == 5
         spans = {span.id: span for span in store.spans(started.id)}
         assert [row.task for row in store.tasks(10)] == [started.id]
     theirs = [span for span in spans.values() if isinstance(span.work, ModelCall) and span.work.replica == "r"]
