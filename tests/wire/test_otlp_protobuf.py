@@ -14,7 +14,7 @@ TRACE = "5b8efff798038103d269b633813fc60c"
 
 
 def _span(**fields_: object) -> RawSpan:
-    return RawSpan(trace=TRACE, id=f"{1:016x}", name="work", start=1790000000.0, **fields_)  # type: ignore[arg-type]
+    return RawSpan(trace=TRACE, id=f"{1:016x}", name="work", start=1790000000.0, **fields_)  # type: ignore[arg-type] - whichever fields the test wants
 
 
 @settings(max_examples=100, deadline=None)

@@ -250,7 +250,10 @@ def main() -> None:
     order["uid"] = os.geteuid() or NOBODY
     order["env"][order["report_in"]] = str(order["report"])
     os.set_inheritable(order["status"], False)  # noqa: FBT003 - the standard library's own
-    say: Callable[..., None] = lambda **words: os.write(order["status"], json.dumps(words).encode() + b"\n")  # type: ignore[assignment,return-value]  # noqa: E731
+
+    def say(**words: object) -> None:
+        os.write(order["status"], json.dumps(words).encode() + b"\n")
+
     try:
         enter(network=order["network"])
     except (OSError, CannotError) as error:
