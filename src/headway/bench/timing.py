@@ -1,4 +1,4 @@
-"""Waiting until a moment, to some tens of microseconds: the loop's own timers count in milliseconds."""
+"""Waiting until a moment, finer than the loop's own timers do, which count in milliseconds."""
 
 import asyncio
 import ctypes
@@ -28,7 +28,7 @@ class Waiter(Protocol):
 
 
 class TimerFd:
-    """Linux's timer that is read like a file: accurate to about 50 µs on an idle machine.
+    """Linux's timer that is read like a file: it counts in nanoseconds, and is late by as much as the loop is busy.
 
     Args:
         now: the monotonic clock in seconds.
