@@ -77,13 +77,14 @@ class Player:
         After a task that failed the person does not go on.
         """
         said: dict[str, tuple[list[Message], Heard]] = {}
+        extended = {call.extends for graph in session.tasks for call in graph.calls if call.extends is not None}
         for index, graph in enumerate(session.tasks):
             if index:
                 await self._sleep(session.think[index - 1])
                 intended = self._now()
             task = PlayedTask(session=number, number=index, graph=graph, intended=intended)
             self._told(task)
-            whole = await _Playing(self, task, said).run()
+            whole = await _Playing(self, task, extended, said).run()
             task.ended = self._now()
             self._told(task)
             if not whole:
@@ -125,12 +126,14 @@ class Player:
 class _Playing:
     """One task while it is played."""
 
-    def __init__(self, player: Player, task: PlayedTask, said: dict[str, tuple[list[Message], Heard]]) -> None:
+    def __init__(
+        self, player: Player, task: PlayedTask, extended: set[str], said: dict[str, tuple[list[Message], Heard]]
+    ) -> None:
         self.task = task
         self.said = said
         """By call, what the session has asked and been answered so far."""
-        self.extended = {call.extends for call in task.graph.calls} | {task.graph.calls[-1].id}
-        """Calls whose answers are needed while it runs; the last one's, for the task that may follow."""
+        self.extended = extended
+        """Calls whose answers are needed while the session runs: others are read when the load is over."""
         self._player = player
         self._waits = {step.id: {name for name in needs(step) if name not in said} for step in task.graph.steps}
         self._wanted_by = defaultdict[str, list[Step]](list)
